@@ -116,6 +116,7 @@ const INNOCENT = 100
  * with it.
  */
 async function crashLoop(context: ScenarioContext): Promise<void> {
+  const startedAt = context.clock.now()
   const poisonId = await context.world.send(numbered(0))
   const innocent = new Set<string>()
   for (let number = 1; number <= INNOCENT; number++) {
@@ -140,6 +141,15 @@ async function crashLoop(context: ScenarioContext): Promise<void> {
   assert.equal(deadLetter.delivery.id, poisonId, 'only the poison message')
   assert.equal(deadLetter.quarantined, true)
   assert.equal(deadLetter.reason, 'crash_loop')
+  const { firstFailedAt = 0, history } = deadLetter.delivery.cycle
+  const last = history.at(-1)
+  assert.equal(last?.code, 'CRASH_LOOP', 'the crashes are the last failure')
+  const times = [startedAt, firstFailedAt, last.at, context.clock.now()]
+  assert.deepEqual(
+    times,
+    times.toSorted((a, b) => a - b),
+    'the crashes have a time',
+  )
 }
 
 const CRASHY = { poison: { suspectDeliveries: 2, trials: 1 }, concurrency: INNOCENT + 1 }

@@ -49,6 +49,27 @@ export function readForeignDeath(headers: Headers, queues: KnownQueues): Foreign
   return broker ?? { reason: 'unknown', origin: undefined, cycle: FIRST_CYCLE }
 }
 
+/** The broker returned the message too often without an acknowledgement: its consumers crashed. */
+const CRASHES = 'broker_delivery_limit'
+
+/**
+ * Returns the cycle of a message with a history of Redrive that others dead-lettered. Crashes are its last failure, with
+ * their time and their group. Otherwise the last failure of the handler explains more than the broker does.
+ */
+export function withForeignDeath(own: FailureCycle, { reason, cycle }: ForeignDeath): FailureCycle {
+  const last = own.history.at(-1)
+  if (last === undefined) return { ...cycle, number: own.number }
+  if (reason !== CRASHES) return own
+  const crashes = cycle.history.map((one) => ({
+    ...one,
+    number: last.number + 1,
+    // The broker stores times in seconds.
+    at: Math.max(last.at, one.at),
+  }))
+  const [attempts, runs] = [own.attempts + 1, own.runs + 1]
+  return { ...own, attempts, runs, history: [...own.history, ...crashes] }
+}
+
 /** Reads the broker's own header, `x-death`. */
 export function readBrokerDeath(headers: Headers, queues: KnownQueues): ForeignDeath | undefined {
   const deaths = brokerDeathsIn(headers)

@@ -18,7 +18,12 @@ import {
 import type { Channel, ChannelModel } from 'amqplib'
 import { MissingQueueBackoff } from './missing-queue-backoff.ts'
 import { messageCount } from './declare.ts'
-import { type ForeignDeath, readBrokerDeath, readForeignDeath } from './foreign.ts'
+import {
+  type ForeignDeath,
+  readBrokerDeath,
+  readForeignDeath,
+  withForeignDeath,
+} from './foreign.ts'
 import {
   type Address,
   copiedAddressOf,
@@ -198,10 +203,7 @@ export class RabbitMqSource implements DeadLetterSource {
     // Not the address in `raw`: that is the address of the dead-letter queue.
     const direct = { exchange: '', routingKey: origin }
     const address = copiedAddressOf(raw) ?? foreign?.address ?? direct
-    const keepsOwnCycle = foreign === undefined || delivery.cycle.history.length > 0
-    const cycle = keepsOwnCycle
-      ? delivery.cycle
-      : { ...foreign.cycle, number: delivery.cycle.number }
+    const cycle = foreign === undefined ? delivery.cycle : withForeignDeath(delivery.cycle, foreign)
     const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
     return {
       delivery: { ...rest, source: origin, cycle },

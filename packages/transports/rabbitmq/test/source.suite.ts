@@ -1,4 +1,4 @@
-import { isRedriveError, SETTLE } from '@redrive/core'
+import { cycleFromReport, encodeHeaders, isRedriveError, SETTLE } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { Channel } from 'amqplib'
 import { describe, expect, it } from 'vitest'
@@ -312,6 +312,56 @@ export function deadLetterSource(url: string): void {
           origin: work,
           reason: 'broker_rejected',
           delivery: { id: 'm-1', cycle: { attempts: 1, history: [{ number: 1 }] } },
+        })
+      }),
+    )
+
+    it(
+      'a retry that crashed its consumers until the delivery limit, with the time of the crashes',
+      on(async (rig) => {
+        const { dead, work } = await plain(rig, {})
+        const [failedAt, crashedAt] = [1_700_000_000_000, 1_700_000_060_000]
+        const { headers } = encodeHeaders({
+          id: 'm-1',
+          key: 'm-1',
+          source: work,
+          replayId: undefined,
+          reason: 'backoff',
+          cycle: cycleFromReport({
+            type: 'Error',
+            message: 'no stock',
+            stack: undefined,
+            at: failedAt,
+            attempts: 1,
+          }),
+        })
+        const death = {
+          queue: work,
+          reason: 'delivery_limit',
+          count: 1,
+          exchange: '',
+          'routing-keys': [work],
+          time: { '!': 'timestamp', value: crashedAt / 1_000 },
+        }
+        await rig.publish('', dead, 'body', { headers: { ...headers, 'x-death': [death] } })
+        expect(await drainedFrom(rig, dead)).toMatchObject({
+          origin: work,
+          reason: 'broker_delivery_limit',
+          delivery: {
+            cycle: {
+              attempts: 2,
+              runs: 2,
+              firstFailedAt: failedAt,
+              history: [
+                { number: 1, at: failedAt, message: 'no stock' },
+                {
+                  number: 2,
+                  at: crashedAt,
+                  message: 'the broker dead-lettered it: delivery_limit',
+                },
+              ],
+            },
+          },
         })
       }),
     )
