@@ -1,4 +1,5 @@
 import { type ProblemCode, PROBLEMS } from '@redrive/api'
+import { STATUSES } from '@redrive/api/enums'
 import { parseFilter } from '@redrive/api/filter'
 import { afterEach, describe, expect, test } from 'vitest'
 import { EXIT_OF_PROBLEM } from '../src/exit.ts'
