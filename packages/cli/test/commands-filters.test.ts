@@ -1,7 +1,7 @@
 import { FILTER_FIELDS } from '@redrive/api/filter'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type FakeServer, fakeServer, type Handlers } from './fake-server.ts'
-import { GROUP_A, MESSAGE_A, MESSAGE_B, RUN_A, source, theRun } from './things.ts'
+import { GROUP_A, MESSAGE_A, MESSAGE_B, RUN_A, theRun } from './things.ts'
 import { NOW, run, type WorldOptions } from './world.ts'
 
 let server: FakeServer | undefined

@@ -106,7 +106,7 @@ export function sourceScope(
 const isSame = (one: SourceSplits, other: SourceSplits) => textOf(one) === textOf(other)
 
 const textOf = ({ splits, groupsOf }: SourceSplits) =>
-  JSON.stringify([splits, [...groupsOf].map(([part, groups]) => [part, ...groups]).sort()])
+  JSON.stringify([splits, [...groupsOf].map((one) => JSON.stringify(one)).toSorted()])
 
 export const traitsOf = (letter: LetterRow): Traits => ({
   class: letter.class,
