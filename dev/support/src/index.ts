@@ -1,3 +1,4 @@
+export { type Authority, authority, certificate } from './certificates.ts'
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
 export { GUARDS_OFF } from './policies.ts'
 export {

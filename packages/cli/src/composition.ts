@@ -5,6 +5,7 @@ import type { DrainedDeadLetter } from '@redrive/runtime'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
 import type { PeekTarget } from './peek/read-queue.ts'
+import type { Certificates } from './server/certificates.ts'
 
 export type { DeclaredPart, QueueSpec, QueueType, Topology } from '@redrive/rabbitmq'
 
@@ -25,7 +26,11 @@ interface RabbitMqTopology {
 }
 
 /** Opens the broker or database at an address. Each client library is loaded only when it is needed. */
-export async function openPeekTarget(address: string, queue: string): Promise<PeekTarget> {
+export async function openPeekTarget(
+  address: string,
+  queue: string,
+  tls?: Certificates,
+): Promise<PeekTarget> {
   const url = URL.parse(address)
   const open = url === null ? undefined : OPENERS[url.protocol]
   if (url === null || open === undefined) {
@@ -34,10 +39,10 @@ export async function openPeekTarget(address: string, queue: string): Promise<Pe
       'Expected an address such as amqp://user:password@host:5672, kafka://host:9092 or postgres://user@host/database.',
     )
   }
-  return open(url, queue)
+  return open(url, queue, tls)
 }
 
-type Open = (url: URL, queue: string) => Promise<PeekTarget>
+type Open = (url: URL, queue: string, tls: Certificates | undefined) => Promise<PeekTarget>
 
 const OPENERS: Readonly<Record<string, Open>> = {
   'amqp:': openRabbitMq,
@@ -48,10 +53,19 @@ const OPENERS: Readonly<Record<string, Open>> = {
   'postgresql:': openPostgres,
 }
 
-async function openRabbitMq({ href }: URL, queue: string): Promise<PeekTarget> {
+async function openRabbitMq(
+  { href }: URL,
+  queue: string,
+  tls: Certificates | undefined,
+): Promise<PeekTarget> {
   const { rabbitmqSource } = await import('@redrive/rabbitmq')
-  const { isQuorum, major } = await queueAt(href, queue)
-  const source = rabbitmqSource({ url: href, queue, deadLetterQueues: [queue] })
+  const { isQuorum, major } = await queueAt(href, queue, tls)
+  const source = rabbitmqSource({
+    url: href,
+    queue,
+    deadLetterQueues: [queue],
+    ...(tls === undefined ? {} : { connect: (url: string) => connectWith(url, tls) }),
+  })
   return {
     source,
     trace: isQuorum
@@ -93,9 +107,12 @@ const NOT_FOUND = 404
  * consumer, and later puts its deliveries back in their old position. The rejection closes the connection,
  * so this function opens a separate one.
  */
-async function queueAt(url: string, queue: string): Promise<{ isQuorum: boolean; major: number }> {
-  const { connect } = await import('amqplib')
-  const model = await connect(url, { clientProperties: { connection_name: 'redrive peek' } })
+async function queueAt(
+  url: string,
+  queue: string,
+  tls: Certificates | undefined,
+): Promise<{ isQuorum: boolean; major: number }> {
+  const model = await connectWith(url, tls)
   const { serverProperties } = model.connection as unknown as Connection
   const major = Number.parseInt(serverProperties?.version ?? '', 10)
   let connectionError: unknown
@@ -119,6 +136,11 @@ async function queueAt(url: string, queue: string): Promise<{ isQuorum: boolean;
   return { isQuorum: connectionError === NOT_IMPLEMENTED, major }
 }
 
+async function connectWith(url: string, tls: Certificates | undefined) {
+  const { connect } = await import('amqplib')
+  return connect(url, { ...tls, clientProperties: { connection_name: 'redrive peek' } })
+}
+
 interface AmqpError {
   readonly code?: unknown
 }
@@ -136,14 +158,18 @@ interface Connection {
   readonly serverProperties?: { readonly version?: string }
 }
 
-async function openKafka(url: URL, topic: string): Promise<PeekTarget> {
+async function openKafka(
+  url: URL,
+  topic: string,
+  tls: Certificates | undefined,
+): Promise<PeekTarget> {
   const [kafka, { kafkaSource }] = await Promise.all([
     import('@platformatic/kafka'),
     import('@redrive/kafka'),
   ])
   const { host, username, password, protocol } = url
   const client = {
-    ...(protocol === 'kafkas:' ? { tls: {} } : {}),
+    ...(protocol === 'kafkas:' ? { tls: { ...tls } } : {}),
     ...(username === ''
       ? {}
       : {
@@ -208,7 +234,11 @@ async function deleteGroups(admin: Admin, prefix: string): Promise<void> {
   }
 }
 
-async function openPostgres({ href }: URL, queue: string): Promise<PeekTarget> {
+async function openPostgres(
+  { href }: URL,
+  queue: string,
+  tls: Certificates | undefined,
+): Promise<PeekTarget> {
   const [{ default: pg }, { postgresSource }] = await Promise.all([
     import('pg'),
     import('@redrive/postgres'),
@@ -216,6 +246,7 @@ async function openPostgres({ href }: URL, queue: string): Promise<PeekTarget> {
   // One connection with one transaction, which is rolled back. The peek changes nothing.
   const pool = new pg.Pool({
     connectionString: href,
+    ...(tls === undefined ? {} : { ssl: tls }),
     max: 1,
     idleTimeoutMillis: 0,
     application_name: 'redrive peek',

@@ -46,7 +46,19 @@ async function reportOf(io: Io, error: unknown): Promise<FailureReport> {
       message: `This version cannot read the response of the server. Use the same version of redrive as the server.\n${error.message}`,
     }
   }
-  return { exitCode: EXIT.failure, message: messageOf(error) }
+  const message = messageOf(error)
+  const hint = await certificateProblem(error)
+  return { exitCode: EXIT.failure, message: hint === undefined ? message : `${message}. ${hint}.` }
+}
+
+/** Codes of errors about certificates begin or end in this way. */
+const ABOUT_TLS = /^ERR_(TLS|SSL)|CERT|^UNABLE_TO_/
+
+/** Returns what to do about a certificate of a broker or database that was rejected. */
+async function certificateProblem(error: unknown): Promise<string | undefined> {
+  if (!ABOUT_TLS.test(codeOf(error))) return undefined
+  const { certificateHint } = await import('@redrive/doctor/internal')
+  return certificateHint(error)
 }
 
 const HINTS: Readonly<Partial<Record<string, readonly string[]>>> = {

@@ -35,3 +35,4 @@ export {
   exitCodeOf,
   type Report,
 } from './report.ts'
+export type { TlsOptions } from './tls.ts'

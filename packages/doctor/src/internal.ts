@@ -1,5 +1,6 @@
 /** For packages of this repository; it can change in any version. */
 export { shell } from './quote.ts'
+export { certificateHint } from './tls.ts'
 export { ALL_CHECKS, type CheckInfo } from './table.ts'
 export {
   asMermaid,

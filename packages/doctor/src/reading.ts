@@ -1,5 +1,6 @@
 import { withTimeout } from '@redrive/runtime/internal'
 import type { Severity, Unreadable } from './finding.ts'
+import { certificateHint } from './tls.ts'
 
 /** 10 s: a management API is slow on a loaded broker, but a user waits for the result. */
 export const ANSWER_MS = 10_000
@@ -26,9 +27,10 @@ export class Reading {
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0])
   if (!(error instanceof Error)) return String(error)
-  return error.cause instanceof Error
-    ? reasonOf(error.cause)
-    : withoutPassword(error.message || error.name)
+  if (error.cause instanceof Error) return reasonOf(error.cause)
+  const text = withoutPassword(error.message || error.name)
+  const hint = certificateHint(error)
+  return hint === undefined ? text : `${text}. ${hint}`
 }
 
 const withoutPassword = (text: string) => text.replace(/\/\/[^@/\s]*@/g, '//')

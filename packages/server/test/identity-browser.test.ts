@@ -1,9 +1,8 @@
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
-import { services } from '@redrive/dev-support'
+import { services, certificate } from '@redrive/dev-support'
 import { type Browser, type BrowserContext, chromium } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { certificate } from './certificate.ts'
 import { serverDatabase } from './database-stage.ts'
 import { listening, openIdProvider, portOf, type World, worldOf } from './identity-stage.ts'
 

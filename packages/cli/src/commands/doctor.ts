@@ -4,10 +4,11 @@ import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { type ConfigOptions, loaded } from '../server/config.ts'
 import { filledAddress } from '../server/address.ts'
-import { brokerAt, brokersIn } from '../server/brokers.ts'
+import { brokerAt, type Brokers, brokersIn } from '../server/brokers.ts'
+import { type CertificateOptions, certificatesOf } from '../server/certificates.ts'
 import { bold } from '../text/painted.ts'
 
-export interface DoctorOptions extends CommonOptions, ConfigOptions {
+export interface DoctorOptions extends CommonOptions, ConfigOptions, CertificateOptions {
   /** Names of checks whose findings are accepted. */
   readonly accept?: readonly string[]
 }
@@ -52,11 +53,21 @@ async function reportOf(io: Io, named: readonly string[], options: DoctorOptions
   const { accept = [] } = options
   const targets =
     named.length > 0
-      ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map(brokerAt)
+      ? await brokersAt(io, named, options)
       : await brokersIn((await loaded(io, options)).config)
   const brokers: Report['brokers'][number][] = []
   for (const target of targets) {
     brokers.push(...(await diagnose({ ...target, accept })).brokers)
   }
   return { brokers, graded: gradeOf(brokers.flatMap(({ findings }) => findings)), accepted: accept }
+}
+
+async function brokersAt(
+  io: Io,
+  named: readonly string[],
+  options: DoctorOptions,
+): Promise<readonly Brokers[]> {
+  const addresses = await Promise.all(named.map((one) => filledAddress(io, one)))
+  const tls = certificatesOf(io, options, addresses)
+  return addresses.map((address) => brokerAt(address, tls))
 }

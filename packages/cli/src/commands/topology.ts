@@ -25,7 +25,7 @@ export async function topology(
   const { asMermaid, asTree } = await import('@redrive/doctor/internal')
   const brokers =
     named.length > 0
-      ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map(brokerAt)
+      ? (await Promise.all(named.map((one) => filledAddress(io, one)))).map((one) => brokerAt(one))
       : await brokersIn((await loaded(io, options)).config)
   const all: BrokerTopology[] = []
   for (const broker of brokers) all.push(...(await readTopology(broker)))

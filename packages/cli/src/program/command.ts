@@ -57,3 +57,10 @@ function filterHelp(): string {
 
 /** The command line accepts the start of an id. */
 const shortExample = (example: string) => example.replace(/^(group:.{4}).*/, '$1')
+
+/** Adds the files of a connection with TLS. */
+export const certified = (command: Command): Command =>
+  command
+    .option('--ca <file>', 'certificates of private authorities, PEM (default: those of Node.js)')
+    .option('--cert <file>', 'client certificate, PEM (default: none)')
+    .option('--key <file>', 'private key of the client certificate, PEM (default: none)')

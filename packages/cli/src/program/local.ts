@@ -2,13 +2,18 @@ import type { Command } from 'commander'
 import type { PeekOptions } from '../commands/peek.ts'
 import type { SimulateOptions } from '../commands/simulate.ts'
 import { EXIT } from '../exit.ts'
-import { oneOf, type BindAction, whole } from './command.ts'
+import type { CertificateOptions } from '../server/certificates.ts'
+import { type BindAction, certified, oneOf, whole } from './command.ts'
 
 /** Adds the commands that need no server. */
 export function addLocal(root: Command, run: BindAction): void {
-  root
-    .command('peek <address> <queue>')
-    .description('list and group the messages of a queue, topic or outbox without consuming them')
+  certified(
+    root
+      .command('peek <address> <queue>')
+      .description(
+        'list and group the messages of a queue, topic or outbox without consuming them',
+      ),
+  )
     .option('-n, --limit <count>', 'maximum number of messages', whole, 500)
     .option('--show <number>', 'show this message in full', whole)
     .option(
@@ -16,14 +21,17 @@ export function addLocal(root: Command, run: BindAction): void {
       "peek even near the queue's delivery limit, or if the order may change",
     )
     .action(
-      run<PeekOptions>(async (io, options, [address = '', queue = '']) => {
-        const [{ peek }, { openPeekTarget }, { filledAddress }] = await Promise.all([
-          import('../commands/peek.ts'),
-          import('../composition.ts'),
-          import('../server/address.ts'),
-        ])
+      run<PeekOptions & CertificateOptions>(async (io, options, [address = '', queue = '']) => {
+        const [{ peek }, { openPeekTarget }, { filledAddress }, { certificatesOf }] =
+          await Promise.all([
+            import('../commands/peek.ts'),
+            import('../composition.ts'),
+            import('../server/address.ts'),
+            import('../server/certificates.ts'),
+          ])
         const target = { address: await filledAddress(io, address), queue }
-        return peek(io, openPeekTarget, target, options)
+        const tls = certificatesOf(io, options, [target.address])
+        return peek(io, (at, name) => openPeekTarget(at, name, tls), target, options)
       }),
     )
   addSimulate(root, run)

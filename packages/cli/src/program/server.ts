@@ -8,7 +8,7 @@ import type { PlanTopologyOptions, PrintTopologyOptions } from '../commands/topo
 import type { TopologyOptions } from '../commands/topology.ts'
 import type { CommonOptions } from '../io.ts'
 import type { ConfigOptions } from '../server/config.ts'
-import { type BindAction, changing, oneOf, several } from './command.ts'
+import { type BindAction, certified, changing, oneOf, several } from './command.ts'
 
 const configured = (command: Command): Command =>
   command.option(
@@ -56,10 +56,12 @@ export function addServer(root: Command, run: BindAction): void {
       ),
     )
   addConfig(root.command('config').description('check and print the server config'), run)
-  configured(
-    root
-      .command('doctor [addresses...]')
-      .description('find broker settings that lose, duplicate or stall messages'),
+  certified(
+    configured(
+      root
+        .command('doctor [addresses...]')
+        .description('find broker settings that lose, duplicate or stall messages'),
+    ),
   )
     .addOption(several('--accept', 'checks whose findings do not fail the command'))
     .action(

@@ -1,6 +1,13 @@
-import type { DiagnoseOptions, KafkaOptions, KafkaSource, RabbitmqOptions } from '@redrive/doctor'
+import type {
+  DiagnoseOptions,
+  KafkaOptions,
+  KafkaSource,
+  PostgresOptions,
+  RabbitmqOptions,
+} from '@redrive/doctor'
 import type { Config } from '@redrive/server'
 import { CommandError, EXIT } from '../exit.ts'
+import type { Certificates } from './certificates.ts'
 
 /** The brokers to diagnose. */
 export type Brokers = Omit<DiagnoseOptions, 'accept'>
@@ -67,11 +74,16 @@ function sourcesIn(params: URLSearchParams): Pick<KafkaOptions, 'sources'> {
 }
 
 /** Returns the broker at an address. */
-export function brokerAt(address: string): Brokers {
+export function brokerAt(address: string, tls?: Certificates): Brokers {
   const url = URL.parse(address)
   const read = url === null ? undefined : READERS[url.protocol]
   if (url === null || read === undefined) throw notAnAddress()
-  return read(url)
+  const { rabbitmq, kafka, postgres } = read(url)
+  const secure = tls === undefined ? {} : { tls }
+  if (rabbitmq !== undefined) return { rabbitmq: { ...rabbitmq, ...secure } }
+  if (postgres !== undefined) return { postgres: { ...postgres, ...secure } }
+  if (kafka === undefined) throw notAnAddress()
+  return { kafka: { ...kafka, client: { ...kafka.client, ...secure } } }
 }
 
 const notAnAddress = () =>
@@ -83,38 +95,68 @@ const notAnAddress = () =>
 /** Returns each broker of a config once, with its sources, and the database of the server. */
 export async function brokersIn({ sources, database }: Config): Promise<readonly Brokers[]> {
   const { tlsFilesOf } = await import('@redrive/server/internal')
-  const all = Object.values(sources)
-  const rabbitmqs = all.flatMap(({ rabbitmq = [] }) => rabbitmq).map(rabbitmqOf)
+  const rabbitmqs = Object.entries(sources).flatMap(([name, { rabbitmq }]) =>
+    rabbitmq === undefined
+      ? []
+      : [rabbitmqOf(rabbitmq, tlsFilesOf(`sources.${name}.rabbitmq.tls`, rabbitmq.tls))],
+  )
   const kafkas = Object.entries(sources).flatMap(([name, { kafka }]) => {
     if (kafka === undefined) return []
     const files = tlsFilesOf(`sources.${name}.kafka.tls`, kafka.tls)
     return [kafkaOf(kafka, files === undefined ? {} : { tls: { ...files } })]
   })
-  const urls = [...all.map(({ postgres }) => postgres?.url), database.url]
+  const postgresOf = (where: string, { url, tls }: PostgresConfig): readonly PostgresOptions[] => {
+    if (url === undefined) return []
+    const secure = tls === false ? { tls } : withTls(tlsFilesOf(where, tls))
+    return [{ url: url.reveal(), ...secure }]
+  }
+  const postgreses = [
+    ...Object.entries(sources).flatMap(([name, { postgres = {} }]) =>
+      // Without tls, the URL of the server has the settings of the server.
+      postgres.tls === undefined && postgres.url?.reveal() === database.url.reveal()
+        ? []
+        : postgresOf(`sources.${name}.postgres.tls`, postgres),
+    ),
+    ...postgresOf('database.tls', database),
+  ]
   return [
-    ...groupsOf(rabbitmqs, ({ amqp }) => amqp).map(rabbitmqsTogether),
+    ...groupsOf(rabbitmqs, ({ amqp, tls }) => [amqp, tls]).map(rabbitmqsTogether),
     ...groupsOf(kafkas, ({ brokers, client }) => [brokers, client]).map(kafkasTogether),
-    ...[...new Set(urls.flatMap((url) => url?.reveal() ?? []))].map((url) => ({
-      postgres: { url },
-    })),
+    ...groupsOf(postgreses, (one) => one).flatMap(([first]) =>
+      first === undefined ? [] : [{ postgres: first }],
+    ),
   ]
 }
 
 type SourceConfig = Config['sources'][string]
+type PostgresConfig = Partial<Pick<NonNullable<SourceConfig['postgres']>, 'url' | 'tls'>>
+
+/** Returns the option `tls` with the texts of the files, which are read once. */
+const withTls = (tls: Certificates | undefined): { readonly tls?: Certificates } =>
+  tls === undefined ? {} : { tls: { ...tls } }
 
 /** Groups items by address. Items with the same address belong to the same broker. */
 const groupsOf = <T>(all: readonly T[], addressOf: (one: T) => unknown): readonly T[][] => [
   ...Map.groupBy(all, (one) => JSON.stringify(addressOf(one))).values(),
 ]
 
-function rabbitmqOf({ url, queue, deadLetterQueues }: NonNullable<SourceConfig['rabbitmq']>) {
-  return { amqp: [url].flat().map((one) => one.reveal()), queue, deadLetterQueues }
+function rabbitmqOf(
+  { url, queue, deadLetterQueues }: NonNullable<SourceConfig['rabbitmq']>,
+  tls: Certificates | undefined,
+) {
+  return {
+    amqp: [url].flat().map((one) => one.reveal()),
+    queue,
+    deadLetterQueues,
+    ...withTls(tls),
+  }
 }
 
 function rabbitmqsTogether(all: readonly ReturnType<typeof rabbitmqOf>[]): Brokers {
   const amqp = all[0]?.amqp ?? []
   const rabbitmq: RabbitmqOptions = {
     amqp,
+    ...withTls(all[0]?.tls),
     vhost: vhostIn(amqp[0] ?? ''),
     queues: all.map(({ queue }) => queue),
     deadLetterQueues: all.flatMap(({ deadLetterQueues = [] }) => deadLetterQueues),

@@ -1,12 +1,15 @@
 import { Client } from 'pg'
 import { ANSWER_MS, Reading } from '../reading.ts'
 import type { Severity } from '../finding.ts'
+import type { TlsOptions } from '../tls.ts'
 import type { PostgresFacts, SchemaFacts, SchemaName } from './facts.ts'
 import * as sql from './queries.ts'
 
 export interface PostgresOptions {
   /** The address, `postgres://user:password@host:5432/database`. It is only read: the role `pg_monitor` and *usage* on the schemas are enough. */
   readonly url: string
+  /** Certificates; false: no TLS. Default: as in the address. */
+  readonly tls?: TlsOptions | false
   /** Schemas that must exist. Default: the existing ones. */
   readonly schemas?: readonly SchemaName[]
   /** Option `keep` of the inbox, in ms. Default 30 days, the default of the inbox. */
@@ -36,6 +39,7 @@ export async function readPostgres(options: PostgresOptions): Promise<PostgresFa
   const reading = new Reading()
   const client = new Client({
     connectionString: options.url,
+    ...(options.tls === undefined ? {} : { ssl: options.tls }),
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     application_name: 'redrive doctor',

@@ -1,5 +1,10 @@
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { get } from 'node:https'
+import { text } from 'node:stream/consumers'
 import type { Severity } from '../finding.ts'
 import { ANSWER_MS, firstAnswer, Reading } from '../reading.ts'
+import type { TlsOptions } from '../tls.ts'
 import { askAmqp } from './amqp.ts'
 import type {
   BindingFacts,
@@ -33,6 +38,8 @@ export interface RabbitmqOptions {
   readonly deadLetterQueues?: readonly string[]
   /** Maximum duration of a handler, in ms; compared with the consumer timeout of the broker. Default: not compared. */
   readonly handlerTimeoutMs?: number
+  /** Certificates for `https://` and `amqps://`. Default: the authorities of Node.js, and no client certificate. */
+  readonly tls?: TlsOptions
   /** Maximum time for one answer of the broker, in ms. Default 10,000. */
   readonly timeoutMs?: number
 }
@@ -60,7 +67,7 @@ export async function readRabbitmq(options: RabbitmqOptions): Promise<RabbitmqFa
   }
   return options.management === undefined
     ? { ...known, ...(await readByAmqp(options)) }
-    : { ...known, ...(await readByManagement(options.management, vhost, options.timeoutMs)) }
+    : { ...known, ...(await readByManagement(options, options.management, vhost)) }
 }
 
 type Live = Pick<
@@ -76,7 +83,11 @@ const UNKNOWN = {
   policies: undefined,
 } as const
 
-async function readByAmqp({ amqp, timeoutMs = ANSWER_MS }: RabbitmqOptions): Promise<Live> {
+async function readByAmqp({
+  amqp,
+  timeoutMs = ANSWER_MS,
+  tls = {},
+}: RabbitmqOptions): Promise<Live> {
   const reading = new Reading()
   const about = {
     what: 'version',
@@ -84,7 +95,7 @@ async function readByAmqp({ amqp, timeoutMs = ANSWER_MS }: RabbitmqOptions): Pro
     hides: 'loss',
   } as const
   const version = await reading.fact(about, () =>
-    firstAnswer([amqp ?? 'amqp://localhost'].flat(), (url) => askAmqp(url, timeoutMs)),
+    firstAnswer([amqp ?? 'amqp://localhost'].flat(), (url) => askAmqp(url, timeoutMs, tls)),
   )
   reading.unreadable.push({
     what: 'queues, policies and nodes',
@@ -95,20 +106,24 @@ async function readByAmqp({ amqp, timeoutMs = ANSWER_MS }: RabbitmqOptions): Pro
   return { version, ...UNKNOWN, unreadable: reading.unreadable }
 }
 
-async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_MS): Promise<Live> {
+async function readByManagement(
+  options: RabbitmqOptions,
+  url: string,
+  vhost: string,
+): Promise<Live> {
   const reading = new Reading()
-  const get = managementApi(url, timeoutMs)
+  const ask = managementApi(url, options)
   const of = encodeURIComponent(vhost)
   const overview = await reading.fact(
     { what: 'management API', allow: `${NEEDS_MANAGEMENT}; ${NEEDS_MONITORING}`, hides: 'loss' },
-    async () => (await get('overview')) as { readonly rabbitmq_version?: string },
+    async () => (await ask('overview')) as { readonly rabbitmq_version?: string },
   )
   const version = overview?.rabbitmq_version
   // Without this answer, all other requests would fail too, so one reason is enough.
   if (overview === undefined) return { version, ...UNKNOWN, unreadable: reading.unreadable }
   const list = <T>(what: string, path: string, as: (row: Row) => T, hides: Severity = 'loss') =>
     reading.fact({ what, allow: NEEDS_MONITORING, hides }, async () =>
-      rowsOf(await get(path)).map(as),
+      rowsOf(await ask(path)).map(as),
     )
   return {
     version,
@@ -123,12 +138,12 @@ async function readByManagement(url: string, vhost: string, timeoutMs = ANSWER_M
 
 /** Returns the vhosts that the user may access, `/` first; none if they cannot be read. The facts of `/` show the reason. */
 export async function readVhosts(
+  options: RabbitmqOptions,
   url: string,
-  timeoutMs: number = ANSWER_MS,
 ): Promise<readonly string[]> {
   const rows = await new Reading().fact(
     { what: 'vhosts', allow: NEEDS_MONITORING, hides: 'loss' },
-    async () => rowsOf(await managementApi(url, timeoutMs)('vhosts?columns=name')),
+    async () => rowsOf(await managementApi(url, options)('vhosts?columns=name')),
   )
   const names = (rows ?? []).map(({ name }) => String(name))
   return names.toSorted((one, other) => Number(other === '/') - Number(one === '/'))
@@ -198,20 +213,52 @@ const withoutX = (settings: Settings): Settings =>
     Object.entries(settings).map(([name, value]) => [name.replace(/^x-/, ''), value]),
   )
 
-function managementApi(url: string, timeoutMs: number): (path: string) => Promise<unknown> {
+function managementApi(
+  url: string,
+  { timeoutMs = ANSWER_MS, tls }: RabbitmqOptions,
+): (path: string) => Promise<unknown> {
   const { username, password, origin, pathname } = new URL(url)
   const base = new URL(`${pathname.replace(/\/$/, '')}/api/`, origin)
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
+  const request = tls === undefined ? fetched : requested(tls)
   return async (path) => {
     const signal = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(new URL(path, base), { headers: { authorization }, signal })
-    if (!response.ok)
-      throw new Error(
-        `${base.origin} returned status ${response.status} for /api/${path.split('?')[0]}`,
-      )
-    return response.json()
+    const { status, json } = await request(new URL(path, base), {
+      headers: { authorization },
+      signal,
+    })
+    if (status < 200 || status > 299)
+      throw new Error(`${base.origin} returned status ${status} for /api/${path.split('?')[0]}`)
+    return json()
   }
 }
+
+interface RequestOptions {
+  readonly headers: Readonly<Record<string, string>>
+  readonly signal: AbortSignal
+}
+
+interface Answer {
+  readonly status: number
+  readonly json: () => Promise<unknown>
+}
+
+async function fetched(url: URL, init: RequestOptions): Promise<Answer> {
+  const response = await fetch(url, init)
+  return { status: response.status, json: () => response.json() }
+}
+
+/** Returns a function that requests with certificates, which `fetch` has no option for. */
+const requested =
+  (tls: TlsOptions) =>
+  async (url: URL, init: RequestOptions): Promise<Answer> => {
+    const sent = get(url, { ...init, ...tls })
+    // An error after the response is an error of the response, too.
+    sent.on('error', () => undefined)
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    const body = await text(response)
+    return { status: response.statusCode ?? 0, json: async () => JSON.parse(body) as unknown }
+  }
 
 const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(host)

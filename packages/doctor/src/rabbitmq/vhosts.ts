@@ -22,7 +22,7 @@ export async function findInRabbitmq(options: RabbitmqOptions): Promise<readonly
 async function vhostsOf(options: RabbitmqOptions): Promise<readonly string[]> {
   const { vhost, management, queues = [], deadLetterQueues = [] } = options
   const isNamed = vhost !== undefined || queues.length + deadLetterQueues.length > 0
-  return isNamed || management === undefined ? [] : readVhosts(management, options.timeoutMs)
+  return isNamed || management === undefined ? [] : readVhosts(options, management)
 }
 
 /** Returns the findings of all vhosts. A vhost without queues to check is left out, unless none has any. */
