@@ -9,13 +9,20 @@ const BUILDS = {
   components: { outDir: at('.tsbuild/components'), page: at('components.html') },
 } as const
 
+/** The modules of Node that the runtime and the memory transport import. */
+const NODE_MODULES = /^node:(async_hooks|crypto|diagnostics_channel|perf_hooks)$/
+
 export default defineConfig(({ mode }) => {
   const { outDir, page } = mode === 'components' ? BUILDS.components : BUILDS.console
   return {
     root: at('.'),
     // Relative addresses, because the server can be mounted under a path. The server replaces them in the page.
     base: './',
-    resolve: { conditions: ['@redrive/source', 'module', 'browser', 'development|production'] },
+    resolve: {
+      conditions: ['@redrive/source', 'module', 'browser', 'development|production'],
+      // The worker of the simulator runs the runtime, which is made for Node.
+      alias: [{ find: NODE_MODULES, replacement: at('src/simulation/node-modules.ts') }],
+    },
     build: {
       outDir,
       emptyOutDir: true,

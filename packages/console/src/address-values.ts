@@ -18,3 +18,9 @@ export type ItemTab = (typeof ITEM_TABS)[number]
 /** The views of the list of runs. The first one is the default. */
 export const RUN_VIEWS = ['all', 'active', 'planned', 'unconfirmed', 'mine'] as const
 export type RunView = (typeof RUN_VIEWS)[number]
+
+/** The outages of the simulator. */
+export const OUTAGES = ['60s', '5m', '15m'] as const
+export const OUTAGE_KINDS = ['refuse', 'brown-out'] as const
+/** Names of the textbook policies of the simulator. */
+export const COMPARED = ['A', 'B', 'C', 'D', 'E', 'none'] as const

@@ -8,7 +8,15 @@ import {
 import { GROUP_ORDERS } from '@redrive/api/enums'
 import { DRAFT_FIELDS } from './words/rule-draft.ts'
 import { GROUP_TABS, GROUP_VIEWS } from './words/group-filter.ts'
-import { BODY_VIEWS, ITEM_TABS, MESSAGE_RANGES, RUN_VIEWS } from './address-values.ts'
+import {
+  BODY_VIEWS,
+  COMPARED,
+  ITEM_TABS,
+  MESSAGE_RANGES,
+  OUTAGE_KINDS,
+  OUTAGES,
+  RUN_VIEWS,
+} from './address-values.ts'
 import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
 import { Overview } from './screens/overview/overview.tsx'
@@ -111,6 +119,18 @@ const sources = createRoute({
   component: lazyRouteComponent(() => import('./screens/sources/sources.tsx'), 'Sources'),
 })
 
+const policy = createRoute({
+  getParentRoute: () => root,
+  path: '/sources/$source/policy',
+  validateSearch: (search: Record<string, unknown>) => ({
+    ...textsOf(search, 'policy', 'arrivals', 'capacity', 'inFlight'),
+    ...oneOf(search, 'outage', OUTAGES),
+    ...oneOf(search, 'kind', OUTAGE_KINDS),
+    ...oneOf(search, 'compare', COMPARED),
+  }),
+  component: lazyRouteComponent(() => import('./screens/policy/policy.tsx'), 'PolicyScreen'),
+})
+
 const setAside = createRoute({
   getParentRoute: () => root,
   path: '/sources/set-aside',
@@ -173,6 +193,7 @@ export const router = createRouter({
     run,
     approvals,
     sources,
+    policy,
     setAside,
     audit,
     settings,

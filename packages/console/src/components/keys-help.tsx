@@ -16,6 +16,7 @@ const KEYS: readonly (readonly [keys: string, meaning: string])[] = [
   ['g o', 'Overview'], ['g g', 'Groups'],
   ['g m', 'Messages'], ['g r', 'Replays'],
   ['g a', 'Approvals'], ['g s', 'Sources'],
+  ['s', 'Simulate a policy'], ['p', 'Pause a run'],
   ['t', 'Relative, local, UTC'], ['l', 'Live updates on, off'],
   ['y', 'Copy the link of this page'], ['?', 'Keys'],
 ]

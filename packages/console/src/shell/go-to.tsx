@@ -55,6 +55,17 @@ export function GoTo({ onClose }: { readonly onClose: () => void }) {
         onChoose: () =>
           void navigate({ to: '/groups', search: { q: formatFilterWord('source', source) } }),
       })),
+    ...sources
+      .filter(({ source }) => text !== '' && fits(`policy of ${source}`))
+      .slice(0, EACH_MAX)
+      .map(({ source }) => ({
+        id: `policy ${source}`,
+        section: 'Policies',
+        icon: <Icon name="settings" />,
+        text: `Policy of ${source}`,
+        note: 'simulator',
+        onChoose: () => void navigate({ to: '/sources/$source/policy', params: { source } }),
+      })),
     ...(text === ''
       ? []
       : [

@@ -305,6 +305,20 @@ const PICTURES: readonly Picture[] = [
     },
   },
   {
+    name: 'policy',
+    async open(page) {
+      await page.goto(`${bad.url}/sources/orders/policy`)
+      await page.getByText('The textbook policy reaches').waitFor({ timeout: 60_000 })
+    },
+  },
+  {
+    name: 'policy-invalid',
+    async open(page) {
+      await page.goto(`${bad.url}/sources/orders/policy?policy=%7B%22retry%22%3A1%7D`)
+      await page.getByText('Cannot simulate this policy.').waitFor()
+    },
+  },
+  {
     name: 'run-running',
     async open(page) {
       await page.goto(`${bad.url}/replays/${running}`)

@@ -38,9 +38,14 @@ function Numbers({ source: one }: { readonly source: Source }) {
     <Card
       title={source}
       action={
-        <Link to="/groups" search={{ q }} className="link small">
-          Open its groups
-        </Link>
+        <span className="row">
+          <Link to="/sources/$source/policy" params={{ source }} className="link small">
+            Simulate its policy
+          </Link>
+          <Link to="/groups" search={{ q }} className="link small">
+            Open its groups
+          </Link>
+        </span>
       }
     >
       <CardBody>

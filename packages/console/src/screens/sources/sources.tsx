@@ -50,7 +50,12 @@ function Loaded({ sources }: { readonly sources: readonly Source[] }) {
   useKeys({
     j: () => move(1),
     k: () => move(at < 0 ? 1 : -1),
-    ...(chosen === undefined ? {} : { Escape: () => show(undefined) }),
+    ...(chosen === undefined
+      ? {}
+      : {
+          Escape: () => show(undefined),
+          s: () => void navigate({ to: '/sources/$source/policy', params: chosen }),
+        }),
   })
   const open = sources.reduce((sum, one) => sum + one.open, 0)
   return (
@@ -71,7 +76,7 @@ function Loaded({ sources }: { readonly sources: readonly Source[] }) {
             </span>
             <span className="grow" />
             <span className="row only-wide">
-              Move <Kbd keys="j k" /> Close <Kbd keys="esc" />
+              Move <Kbd keys="j k" /> Policy <Kbd keys="s" /> Close <Kbd keys="esc" />
             </span>
           </>
         }

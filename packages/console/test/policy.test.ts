@@ -1,0 +1,125 @@
+import { resolvePolicy } from '@redrive/core'
+import { TEXTBOOK } from '@redrive/storm'
+import { GOALS } from '@redrive/storm/internal'
+import { expect, test } from 'vitest'
+import { COMPARED } from '../src/address-values.ts'
+import type { Simulated } from '../src/simulation/protocol.ts'
+import { policyRows } from '../src/words/policy-rows.ts'
+import {
+  DEFAULT_SCENARIO,
+  readScenario,
+  resultRows,
+  scenarioSearch,
+  shownSeconds,
+  simulateCommand,
+  simulationSentence,
+  spanText,
+} from '../src/words/scenario.ts'
+
+const requestOf = (changes: Partial<typeof DEFAULT_SCENARIO> = {}) => {
+  const read = readScenario({ ...DEFAULT_SCENARIO, ...changes })
+  if ('problem' in read) throw new Error(read.problem)
+  return read.request
+}
+
+const GOOD: Simulated = {
+  title: 'This policy',
+  attemptsPerMessage: 1.02,
+  falseDeadLetters: 0,
+  drainRatio: 0.99,
+  peak: 1.7,
+  load: [...Array.from({ length: 30 }, () => 900), ...Array.from({ length: 200 }, () => 172)],
+}
+const BAD: Simulated = {
+  title: 'full jitter',
+  attemptsPerMessage: 6.36,
+  falseDeadLetters: 0.0001,
+  drainRatio: undefined,
+  peak: 8.7,
+  load: Array.from({ length: 900 }, () => 873),
+}
+
+test('shows each value of the policy and whether the options set it', () => {
+  const options = { retry: { attempts: 8 }, breaker: 'off' } as const
+  const rows = policyRows(resolvePolicy(options), options)
+  const text = rows.map(({ name, value, isSet }) => `${name}: ${value}${isSet ? ' (set)' : ''}`)
+  expect(text.map((line) => line.replaceAll('\u00a0', ' '))).toEqual([
+    'Timeout: 30 s',
+    'Attempts: 8 attempts (set)',
+    'Backoff: 1 s–60 s, full jitter',
+    'Maximum age: 14 d',
+    'Breaker: off (set)',
+    'Outage rule: 25 % of outcomes in 30 s',
+    'Adaptive limit: starts at 10, × 0.7',
+    'Retry budget: 10 % + 10 per s',
+    'Poison: 3 equal failures in 24 h',
+    'Flood: on',
+    'Retention: 14 d',
+  ])
+})
+
+test('offers every textbook policy of the simulator', () => {
+  const names = TEXTBOOK.map(({ name }) => name).filter((name) => name !== 'Redrive')
+  expect([...names, 'none']).toEqual([...COMPARED])
+})
+
+test('accepts the limits of the command line', () => {
+  const problemOf = (changes: Partial<typeof DEFAULT_SCENARIO>) => {
+    const read = readScenario({ ...DEFAULT_SCENARIO, ...changes })
+    return 'problem' in read ? read.problem.split(':')[0] : undefined
+  }
+  expect(problemOf({})).toBeUndefined()
+  expect(problemOf({ arrivals: '0' })).toBe('Arrivals')
+  expect(problemOf({ arrivals: 'many' })).toBe('Arrivals')
+  expect(problemOf({ arrivals: '1001', capacity: '2000' })).toBe('Arrivals')
+  expect(problemOf({ capacity: '100' })).toBe('Capacity')
+  expect(problemOf({ inFlight: '2001' })).toBe('In flight')
+  expect(problemOf({ inFlight: '1.5' })).toBe('In flight')
+})
+
+test('keeps only changed fields in the address', () => {
+  expect(scenarioSearch(DEFAULT_SCENARIO)).toEqual({})
+  expect(scenarioSearch({ ...DEFAULT_SCENARIO, outage: '5m', arrivals: '20' })).toEqual({
+    outage: '5m',
+    arrivals: '20',
+  })
+})
+
+test('returns the command that simulates the same', () => {
+  expect(simulateCommand(requestOf({ compare: 'none' }))).toBe(
+    'redrive simulate --outage 60s --kind refuse --arrivals 100 --capacity 150 --in-flight 100',
+  )
+  expect(simulateCommand(requestOf({ policy: `{"a":"it's"}` }))).toBe(
+    `echo '{"a":"it'\\''s"}' > policy.json && redrive simulate --policy policy.json --outage 60s --kind refuse --arrivals 100 --capacity 150 --in-flight 100 --compare`,
+  )
+})
+
+test('describes the highest load since the outage, and whether it drains', () => {
+  const both = { own: GOOD, other: BAD, calmMs: 30_000 }
+  expect(simulationSentence(requestOf(), both).replaceAll('\u00a0', ' ')).toBe(
+    'After an outage of 60 s, this policy calls the dependency at most 172 times per second and drains. The textbook policy reaches 873 and does not drain.',
+  )
+})
+
+test('compares results with the goals, and never rounds a lost message to zero', () => {
+  const table = resultRows(GOALS).map((row) => [
+    row.value(GOOD).replaceAll('\u00a0', ' '),
+    row.isMet(GOOD),
+    row.value(BAD).replaceAll('\u00a0', ' '),
+    row.isMet(BAD),
+  ])
+  expect(table).toEqual([
+    ['1.02', true, '6.36', false],
+    ['0 %', true, '< 0.1 %', false],
+    ['0.99 × minimum', true, 'does not drain', false],
+    ['1.7 × arrivals', true, '8.7 × arrivals', false],
+  ])
+})
+
+test('shows a little more than the slowest policy that drains', () => {
+  expect(shownSeconds(requestOf(), [GOOD, BAD], 30_000)).toBe(265)
+  expect(shownSeconds(requestOf(), [BAD], 30_000)).toBe(210)
+  expect([1_000, 60_000, 300_000, 250, 1_209_600_000].map((ms) => spanText(ms))).toEqual(
+    ['1 s', '60 s', '5 min', '250 ms', '14 d'].map((text) => text.replace(' ', '\u00a0')),
+  )
+})
