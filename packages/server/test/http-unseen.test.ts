@@ -140,11 +140,55 @@ describe('the change of a run', () => {
     expect(await approve('approver', await planned({ force: true }))).toBe('done')
   })
 
+  test('is part of the permissions that the run lists for an approver', async () => {
+    const edit = Buffer.from('{"order":2}').toString('base64')
+    const neededOf = async (change?: Change) => {
+      const run = await planned(change)
+      const read = await as('approver').call('getReplay', { params: { id: run.id } })
+      expect(read.approval).toEqual(run.approval)
+      return read.approval?.actions
+    }
+    expect(await neededOf()).toEqual(['approve'])
+    expect(await neededOf({ force: true })).toEqual(['approve'])
+    expect(await neededOf({ patch: [writing] })).toEqual(['approve', 'view_payload'])
+    const all = ['approve', 'view_payload', 'view_unmasked']
+    expect(await neededOf({ patch: [testing, writing] })).toEqual(all)
+    expect(await neededOf({ edit })).toEqual(all)
+  })
+
   test('can be a new key only, or nothing', async () => {
     const [forced, plain] = [await planned({ force: true }), await planned()]
     expect(await changeOf('approver', forced.id)).toEqual({ kind: 'force', isHidden: false })
     expect(await changeOf('approver', plain.id)).toEqual({ kind: 'none', isHidden: false })
   })
+})
+
+test('a paused run lists why its approval has ended, and can be approved again', async () => {
+  const { group } = await fill(stage.catalog, 'orders')
+  const { replays } = stage.catalog
+  const { id, hash } = await replays.plan({ selection: { group }, by: 'leaver' })
+  const read = () => as('approver').call('getReplay', { params: { id } })
+  expect((await read()).approval).toEqual({ actions: ['approve'] })
+  await replays.approve(id, { by: 'second', hash })
+  expect((await read()).approval).toBeUndefined()
+  await replays.pause(id, { by: 'operator' })
+  expect((await read()).approval).toEqual({
+    actions: ['approve'],
+    endedBecause: expect.stringContaining('no longer has permission "replay"') as unknown,
+  })
+  expect(await codeOf(as('operator').call('resumeReplay', { params: { id } }))).toBe('conflict')
+  await as('approver').call('approveReplay', { params: { id }, body: { hash } })
+  const again = await read()
+  expect({ state: again.state, approval: again.approval }).toEqual({ state: 'running' })
+  // A pause of a run with a valid approval needs no new one.
+  const valid = await planned(undefined, 'operator')
+  await as('approver').call('approveReplay', {
+    params: { id: valid.id },
+    body: { hash: valid.hash },
+  })
+  await replays.pause(valid.id, { by: 'operator' })
+  const paused = await as('approver').call('getReplay', { params: { id: valid.id } })
+  expect({ state: paused.state, approval: paused.approval }).toEqual({ state: 'paused' })
 })
 
 test('the selection of a run hides payload values and sources that the caller cannot view', async () => {

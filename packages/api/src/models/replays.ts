@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { PROOF_REASONS, PROOFS } from '../enums.ts'
+import { ACTIONS, PROOF_REASONS, PROOFS } from '../enums.ts'
 import { count, id, itemState, nextCursor, runState, timestamp } from './fields.ts'
 
 const itemCounts = z.object(
@@ -53,6 +53,24 @@ export const run = z
     endedAt: timestamp.optional(),
     counts: itemCounts,
     skipped: z.record(z.string(), count).describe('Number of skipped items by reason'),
+    approval: z
+      .object({
+        actions: z
+          .array(z.enum(ACTIONS))
+          .describe(
+            'Permissions on the source that an approver needs. They cover the change of the run',
+          ),
+        endedBecause: z
+          .string()
+          .optional()
+          .describe(
+            'Why the earlier approval of a paused run has ended. Another approval resumes it',
+          ),
+      })
+      .optional()
+      .describe(
+        'What an approval needs. Absent in lists, and unless the run is planned, or paused without a valid approval',
+      ),
   })
   .meta({ id: 'ReplayRun' })
 export type Run = z.output<typeof run>

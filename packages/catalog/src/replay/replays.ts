@@ -65,6 +65,11 @@ export class Replays {
     this.#maxPauseMs = maxPauseMs
   }
 
+  /** Longest pause after which a run continues without another approval. */
+  get approvalMaxPauseMs(): number {
+    return this.#maxPauseMs
+  }
+
   /**
    * Plans a run: freezes a selection, applies the gates and returns a preview with counts by reason. A plan locks
    * no dead letters and publishes nothing until it is approved.

@@ -6,6 +6,8 @@ import { openStage, seed, type Stage } from './stage.ts'
 let browser: Browser
 let stage: Stage
 let group: string
+/** An approver, who may not see unmasked bodies. */
+let approver: Stage
 
 /** Names of buttons that change a run. */
 const ACTIONS =
@@ -20,9 +22,14 @@ beforeAll(async () => {
     times: Array.from({ length: 120 }, (_, at) => Date.now() - 600_000 - at),
   })
 })
+beforeAll(async () => {
+  const development = { name: 'Vera Lind', roles: ['approver'] }
+  approver = await openStage('redrive_console_approver', { auth: { development } })
+})
 afterAll(async () => {
   await browser?.close()
   await stage?.end()
+  await approver?.end()
 })
 
 test('a viewer sees no action that the API would refuse', async () => {
@@ -78,6 +85,59 @@ test('a viewer sees messages and runs, and no action on them', async () => {
   await page.keyboard.press('p')
   expect((await replays.run(planned.id))?.state).toBe('running')
   await expectAccessible(page, 'run of a viewer')
+  expect(messages).toEqual([])
+  await close()
+})
+
+/** A new dead letter of the approver's server. */
+const oneOf = (source: string) =>
+  seed(approver.catalog, {
+    ...{ source, class: 'schema', message: `expected string at /currency of ${source}` },
+    times: [Date.now()],
+  })
+
+test('an approver sees no approval of a change that they cannot see', async () => {
+  const { page, messages, close } = await openTab(browser)
+  const { replays } = approver.catalog
+  const { deadLetters } = await approver.catalog.deadLetters({
+    groups: [await oneOf('edited')],
+    after: 0,
+  })
+  const selection = { ids: deadLetters.map(({ id }) => id) }
+  const change = { edit: Buffer.from('{"order":1,"currency":"EUR"}') }
+  const edited = await replays.plan({ selection, change, by: 'ben' })
+  const approve = page.getByRole('button', { name: /^Approve/ })
+  const sentence = page.getByText('Permission view_unmasked is required on edited:')
+  for (const path of [`/replays/${edited.id}`, `/approvals?run=${edited.id}`]) {
+    await page.goto(approver.url + path)
+    await sentence.waitFor()
+    expect(await approve.count()).toBe(0)
+    await expectAccessible(page, path)
+  }
+  // A plan without a hidden change is approved.
+  const plain = await replays.plan({ selection: { group: await oneOf('plain') }, by: 'ben' })
+  await page.goto(`${approver.url}/approvals?run=${plain.id}`)
+  await approve.click()
+  await page.getByRole('link', { name: 'Open the run' }).waitFor()
+  expect((await replays.run(plain.id))?.state).toBe('running')
+  expect(messages).toEqual([])
+  await close()
+})
+
+test('a paused run whose approval has ended is approved again, and not resumed', async () => {
+  const { page, messages, close } = await openTab(browser)
+  const { replays } = approver.catalog
+  // The planner is not a user of this server, so the approval of the run ends with its pause.
+  const run = await replays.plan({ selection: { group: await oneOf('paused') }, by: 'leaver' })
+  await replays.approve(run.id, { by: 'ada', hash: run.hash })
+  await replays.pause(run.id, { by: 'ben' })
+  await page.goto(`${approver.url}/replays/${run.id}`)
+  await page.getByText('no longer has permission "replay"').waitFor()
+  expect(await page.getByRole('button', { name: 'Resume…' }).count()).toBe(0)
+  await expectAccessible(page, 'ended approval')
+  await page.getByRole('button', { name: 'Approve again and resume' }).click()
+  await page.getByText('Running', { exact: true }).waitFor()
+  expect((await replays.run(run.id))?.state).toBe('running')
   expect(messages).toEqual([])
   await close()
 })

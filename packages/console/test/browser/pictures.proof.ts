@@ -328,8 +328,9 @@ const PICTURES: readonly Picture[] = [
   {
     name: 'run-paused',
     async open(page) {
+      // Its planner is not a user of this server, so its approval has ended.
       await page.goto(`${bad.url}/replays/${paused}`)
-      await page.getByRole('button', { name: 'Resume…' }).waitFor()
+      await page.getByRole('button', { name: 'Approve again and resume' }).waitFor()
     },
   },
   {

@@ -16,6 +16,7 @@ import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { canRevealMasked } from './masked-values.ts'
 import { omitUndefined } from './present.ts'
+import { approvalReader, withApproval } from './run-approval.ts'
 import { runView } from './run-view.ts'
 import { selectionQuery } from './selection-query.ts'
 
@@ -46,7 +47,7 @@ export function plan(parts: OperationDeps): Handlers<'planReplay'> {
             seenVersion: await seenVersion(parts.catalog, body, ifMatch),
           }),
         })
-        return runView(parts.reading, caller, run)
+        return withApproval(runView(parts.reading, caller, run), approvalReader(parts, run.id))
       }
       return parts.guard.mutate(audited, work, ({ id, source }) => ({ subject: id, source }))
     },

@@ -1,7 +1,6 @@
 import type { Output } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import type { ReplayRun } from '@redrive/catalog'
-import { grantsAllow } from '../access/allow.ts'
 import type { Caller } from '../access/caller.ts'
 import { ProblemError } from '../access/problem-error.ts'
 import { notFound } from './authorize.ts'
@@ -9,6 +8,7 @@ import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { plan } from './plan.ts'
 import { omitUndefined } from './present.ts'
+import { approvalReader, endedApproval, withApproval } from './run-approval.ts'
 import { runView } from './run-view.ts'
 import { shownItem } from './shown.ts'
 import { actionsToSee, runChange } from './run-change.ts'
@@ -27,10 +27,10 @@ type Reading =
 export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
   const { catalog, guard, reading } = parts
   const runs = catalog.replays
-  const requireRun = async (caller: Caller, id: string) => {
+  const requireRun = async (caller: Caller, id: string, approvalOf = approvalReader(parts, id)) => {
     const found = await runs.run(id)
     if (found === undefined) throw notFound('run')
-    return runView(reading, caller, found)
+    return withApproval(runView(reading, caller, found), approvalOf)
   }
   /** Checks permissions, writes the audit log and changes a run. */
   const change = async (
@@ -42,7 +42,7 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
     const source = await guard.sourceOf(audited, 'run', audited.subject, action)
     const by = { by: audited.caller.person }
     const run = await guard.mutate({ ...audited, source, facts }, () => work(by))
-    return runView(reading, audited.caller, run)
+    return withApproval(runView(reading, audited.caller, run), approvalReader(parts, run.id))
   }
   return {
     ...plan(parts),
@@ -70,7 +70,9 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
 
     async watchReplay(caller, { params: { id } }, { signal }) {
       await guard.sourceOf({ caller, operation: 'watchReplay' }, 'run', id)
-      return watch(await requireRun(caller, id), () => requireRun(caller, id), signal)
+      const approvalOf = approvalReader(parts, id)
+      const read = () => requireRun(caller, id, approvalOf)
+      return watch(await read(), read, signal)
     },
 
     async listReplayItems(caller, { params: { id }, query = {} }) {
@@ -112,26 +114,4 @@ export function replays(parts: OperationDeps): Handlers<Changing | Reading> {
       )
     },
   }
-}
-
-/** The planner of automatic replays. It is not a person. */
-const NOBODY = 'redrive'
-
-/** Returns why the approval of a run has ended, or undefined: its planner or approver has lost the permission since. */
-async function endedApproval(
-  { identity }: OperationDeps,
-  run: ReplayRun | undefined,
-): Promise<string | undefined> {
-  if (run === undefined) return undefined
-  const { source, plannedBy, approvedBy } = run
-  const people = [
-    ['planned', plannedBy, 'replay'],
-    ['approved', approvedBy, 'approve'],
-  ] as const
-  for (const [did, person, action] of people) {
-    if (person === undefined || person === NOBODY) continue
-    if (grantsAllow(await identity.grantsOf(person), action, source)) continue
-    return `The user who ${did} this run no longer has permission "${action}" on source "${source}", or has not signed in for longer than auth.oidc.groupsMaxAge. So its approval has ended. Ask another person to approve it again.`
-  }
-  return undefined
 }

@@ -15,15 +15,26 @@ export interface ApproveButtonProps {
   readonly isChanged?: boolean
 }
 
-/** Approves and starts the run, or copies the link for somebody who can. */
+/**
+ * Approves and starts the run, or copies the link for another person who can. Only the permissions of the run decide: a
+ * button that the server would refuse is not shown.
+ */
 export function ApproveButton({ run, isChanged = false }: ApproveButtonProps) {
   const me = useMe()
   const [key] = useState(() => crypto.randomUUID())
   const [isBusy, setBusy] = useState(false)
   const isOwn = run.plannedBy === me.person
   const size = sizeOf(run)
+  const { actions = ['approve'] } = run.approval ?? {}
   const canApprove = can(me, 'approve', run.source) && (!isOwn || me.canApproveOwn)
   if (!canApprove) return isOwn ? <CopyLink isChanged={isChanged} /> : null
+  const missing = actions.find((action) => !can(me, action, run.source))
+  if (missing !== undefined)
+    return (
+      <span className="small quiet">
+        Permission {missing} is required on {run.source}: an approver must see the whole change.
+      </span>
+    )
   const reason =
     size === 0
       ? 'No message is ready.'
@@ -41,9 +52,11 @@ export function ApproveButton({ run, isChanged = false }: ApproveButtonProps) {
   }
   return (
     <Button {...(isChanged ? {} : { kind: 'primary' })} disabledReason={reason} onClick={approve}>
-      {isOwn
-        ? `Start replay of ${countOf(size, 'message')}`
-        : `Approve ${countOf(size, 'message')}`}
+      {run.state === 'paused'
+        ? 'Approve again and resume'
+        : isOwn
+          ? `Start replay of ${countOf(size, 'message')}`
+          : `Approve ${countOf(size, 'message')}`}
     </Button>
   )
 }

@@ -33,6 +33,7 @@ import {
 } from '../../words/run-progress.ts'
 import { outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
 import { durationText } from '../../words/times.ts'
+import { ApproveButton } from './approve-button.tsx'
 import { PaceFacts } from './pace-card.tsx'
 import { RunDialog, type RunDialogKind } from './run-dialog.tsx'
 import { RunItems } from './run-items.tsx'
@@ -89,10 +90,15 @@ function Actions({ run }: { readonly run: Run }) {
   }
   const canPause = run.state === 'running' && reason === undefined
   useKeys(canPause ? { p: pause } : {})
-  if (isOver(run) || !canSomewhere(me, 'replay')) return isOver(run) ? <Again run={run} /> : null
+  if (isOver(run)) return <Again run={run} />
+  // The server refuses to resume a run whose approval has ended.
+  const approve = run.approval === undefined ? null : <ApproveButton run={run} />
+  if (!canSomewhere(me, 'replay')) return approve
   return (
     <div className="run-actions">
-      {run.state === 'running' ? (
+      {approve !== null ? (
+        approve
+      ) : run.state === 'running' ? (
         <Button disabledReason={reason} onClick={pause}>
           <Icon name="pause" />
           Pause <Kbd keys="p" />
@@ -151,6 +157,7 @@ function PauseNote({ run }: { readonly run: Run }) {
         </>
       )}
       {sent > 0 ? ` ${countOf(sent, 'published message')} have no outcome yet.` : ''}
+      {run.approval?.endedBecause === undefined ? null : <p>{run.approval.endedBecause}</p>}
     </Note>
   )
 }
