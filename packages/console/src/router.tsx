@@ -21,6 +21,7 @@ import { RANGES, type RangeName } from './words/trends.ts'
 import { PAGE } from './page-facts.ts'
 import { Overview } from './screens/overview/overview.tsx'
 import { NotFound } from './screens/not-found.tsx'
+import { ScreenError } from './screens/screen-error.tsx'
 import { SECTIONS } from './screens/groups/sections.ts'
 import { oneOf, parseSearch, stringifySearch, textsOf } from './search.ts'
 import { Shell } from './shell/shell.tsx'
@@ -207,6 +208,7 @@ export const router = createRouter({
   stringifySearch,
   defaultPreload: 'intent',
   scrollRestoration: true,
+  defaultErrorComponent: ScreenError,
 })
 
 declare module '@tanstack/react-router' {

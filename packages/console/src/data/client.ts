@@ -1,6 +1,7 @@
 import { type Client, createClient } from '@redrive/api'
 import { PAGE } from '../page-facts.ts'
 import { watchedFetch } from './connection.ts'
+import { forgetAll } from './kept.ts'
 
 let csrf: string | undefined
 
@@ -19,5 +20,6 @@ export const client: Client = createClient({
 export async function signOut(): Promise<void> {
   const headers = new Headers(csrf === undefined ? {} : { 'x-redrive-csrf': csrf })
   await watchedFetch(`${PAGE.base}auth/logout`, { method: 'POST', headers })
+  forgetAll()
   location.assign(PAGE.base)
 }

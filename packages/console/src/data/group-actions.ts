@@ -34,17 +34,36 @@ export const freezeForDiscard = (
   return client.call('selectDeadLetters', { body: { action: 'discard', filter } })
 }
 
-/** Discards the frozen dead letters. The reason becomes a comment of each group, where readers look for it. */
+/** The finished steps of a discard. A repeated call continues after them. */
+export interface DiscardProgress {
+  /** Number of discarded messages. Undefined: nothing is discarded yet. */
+  readonly changed?: number
+  /** Groups that have the comment. */
+  readonly commented: readonly string[]
+}
+
+/**
+ * Discards the frozen dead letters. The reason becomes a comment of each group, where readers look for it. After a failure,
+ * a second call with the progress stores only the missing comments, because the messages are discarded already.
+ */
 export async function discardFrozen(
   { id, hash }: Output<'selectDeadLetters'>,
   groups: readonly string[],
   { reason, key }: { readonly reason: string; readonly key: string },
+  progress: DiscardProgress,
+  onProgress: (progress: DiscardProgress) => void,
 ): Promise<number> {
   const body = { selection: id, hash }
-  const { changed } = await client.call('discard', { body }, { idempotencyKey: key })
-  if (reason !== '') {
-    const text = `Discarded ${changed} messages: ${reason}`
-    for (const group of groups) await commentGroup(group, text, `${key}-${group}`)
+  const changed =
+    progress.changed ?? (await client.call('discard', { body }, { idempotencyKey: key })).changed
+  let { commented } = progress
+  onProgress({ changed, commented })
+  const text = `Discarded ${changed} messages: ${reason}`
+  for (const group of reason === '' ? [] : groups) {
+    if (commented.includes(group)) continue
+    await commentGroup(group, text, `${key}-${group}`)
+    commented = [...commented, group]
+    onProgress({ changed, commented })
   }
   await refreshGroups(...groups)
   return changed

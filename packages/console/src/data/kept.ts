@@ -26,6 +26,25 @@ export function forget(name: string): void {
   }
 }
 
+/** Removes all values. The next user of this browser must not see them. */
+export function forgetAll(): void {
+  try {
+    const names = Object.keys(sessionStorage).filter((name) => name.startsWith(PREFIX))
+    for (const name of names) sessionStorage.removeItem(name)
+  } catch {
+    // As above.
+  }
+}
+
+/** Removes the values of another user who was signed in before in this tab. */
+export function keepFor(person: string): void {
+  const before = kept(PERSON)
+  if (before !== undefined && before !== person) forgetAll()
+  keep(PERSON, person)
+}
+
+const PERSON = 'person'
+
 /** 20 ids fit into an address. */
 const IN_ADDRESS_MAX = 20
 const KEPT = 'kept-'

@@ -1,6 +1,7 @@
 import type { InputQuery, Output, Routes } from '@redrive/api'
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { client, keepCsrf } from './client.ts'
+import { keepFor } from './kept.ts'
 
 /** The current caller. */
 export const meQuery = queryOptions({
@@ -8,6 +9,7 @@ export const meQuery = queryOptions({
   queryFn: async ({ signal }) => {
     const me = await client.call('me', {}, { signal })
     keepCsrf(me.csrf)
+    keepFor(me.person)
     return me
   },
 })

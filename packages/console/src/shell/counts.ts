@@ -1,5 +1,5 @@
 import type { Tone } from '../components/icon.tsx'
-import { useLiveQuery } from '../data/live.ts'
+import { useShellQuery } from '../data/live.ts'
 import { openGroupsQuery, overviewQuery, runsQuery, sourcesQuery } from '../data/queries.ts'
 import { countText } from '../words/numbers.ts'
 import { decisionsOf } from '../words/verdict.ts'
@@ -17,10 +17,10 @@ export const ACTIVE_STATES = ['running', 'paused', 'planned'] as const
 
 /** Returns the numbers next to the names of screens. Zero is not shown. */
 export function useNavCounts(): Readonly<Partial<Record<NavItem['name'], NavCount>>> {
-  const runs = useLiveQuery(runsQuery(ACTIVE_STATES, 50), EVERY_MS).data ?? []
-  const sources = useLiveQuery(sourcesQuery, EVERY_MS).data ?? []
-  const groups = useLiveQuery(openGroupsQuery, EVERY_MS).data?.groups ?? []
-  const alerts = useLiveQuery(overviewQuery, EVERY_MS).data?.alerts ?? []
+  const runs = useShellQuery(runsQuery(ACTIVE_STATES, 50), EVERY_MS).data ?? []
+  const sources = useShellQuery(sourcesQuery, EVERY_MS).data ?? []
+  const groups = useShellQuery(openGroupsQuery, EVERY_MS).data?.groups ?? []
+  const alerts = useShellQuery(overviewQuery, EVERY_MS).data?.alerts ?? []
   const stopped = sources.filter(({ state: { status } }) => isStopped(status)).length
   const paused = runs.filter(({ state }) => state === 'paused').length
   const running = runs.filter(({ state }) => state === 'running').length

@@ -4,7 +4,7 @@ import { Button } from '../components/button.tsx'
 import { Icon, Logo } from '../components/icon.tsx'
 import { Kbd } from '../components/kbd.tsx'
 import { connection } from '../data/connection.ts'
-import { isLive } from '../data/live.ts'
+import { isLive, liveQueries } from '../data/live.ts'
 import { useNow } from '../clock.ts'
 import { timeMode } from '../preferences.ts'
 import { useStore } from '../store.ts'
@@ -62,6 +62,7 @@ export function nextTimeMode(): void {
 
 function Controls() {
   const live = useStore(isLive)
+  const hasUpdates = useStore(liveQueries) > 0
   const isLost = useStore(connection).state === 'lost'
   const mode = useStore(timeMode)
   const now = useNow()
@@ -73,18 +74,22 @@ function Controls() {
           Go to <Kbd keys="Ctrl K" />
         </Button>
       </span>
-      <span className="live" data-paused={live && !isLost ? undefined : ''} role="status">
-        {isLost ? 'Offline' : live ? 'Live' : 'Paused'}
-      </span>
-      <Button
-        size="small"
-        kind="ghost"
-        isIcon
-        aria-label={live ? 'Pause live updates' : 'Resume live updates'}
-        onClick={() => isLive.set(!live)}
-      >
-        <Icon name={live ? 'pause' : 'play'} />
-      </Button>
+      {hasUpdates || isLost ? (
+        <span className="live" data-paused={live && !isLost ? undefined : ''} role="status">
+          {isLost ? 'Offline' : live ? 'Live' : 'Paused'}
+        </span>
+      ) : null}
+      {hasUpdates ? (
+        <Button
+          size="small"
+          kind="ghost"
+          isIcon
+          aria-label={live ? 'Pause live updates' : 'Resume live updates'}
+          onClick={() => isLive.set(!live)}
+        >
+          <Icon name={live ? 'pause' : 'play'} />
+        </Button>
+      ) : null}
       <span className="only-wide row">
         <Button
           size="small"

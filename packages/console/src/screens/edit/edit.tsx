@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
-import { useEffect, useId, useState } from 'react'
+import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
+import { useId, useRef, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Command } from '../../components/command.tsx'
+import { Dialog } from '../../components/dialog.tsx'
 import { LoadError, Skeleton } from '../../components/feedback.tsx'
 import { Note } from '../../components/note.tsx'
 import { Peer } from '../../components/peer.tsx'
@@ -92,12 +93,14 @@ function Editor({ id, etag, text }: EditorProps) {
   const { run, isBusy, problem } = useChange(() => undefined)
   const edited = editedBody(text, typed)
   const isEdited = edited.kind !== 'same' || note !== ''
-  useEffect(() => {
-    // The browser asks before a reload or a close loses what was typed.
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault()
-    if (isEdited) addEventListener('beforeunload', ask)
-    return () => removeEventListener('beforeunload', ask)
-  }, [isEdited])
+  // A plan has the text, so the page may be left.
+  const isPlanned = useRef(false)
+  // Asks before Back, a link, a reload or a close loses what was typed.
+  const leaving = useBlocker({
+    shouldBlockFn: () => isEdited && !isPlanned.current,
+    enableBeforeUnload: () => isEdited && !isPlanned.current,
+    withResolver: true,
+  })
   const reason =
     edited.kind === 'same'
       ? 'The body has not changed.'
@@ -118,6 +121,7 @@ function Editor({ id, etag, text }: EditorProps) {
         canary: [],
       }
       const planned = await planReplay(body, { key: crypto.randomUUID(), etag })
+      isPlanned.current = true
       await navigate({ to: runPath(planned.id), replace: true })
       return 'Planned'
     })
@@ -177,6 +181,36 @@ function Editor({ id, etag, text }: EditorProps) {
           Preview
         </Button>
       </footer>
+      {leaving.status === 'blocked' ? (
+        <LeaveDialog onStay={leaving.reset} onLeave={leaving.proceed} />
+      ) : null}
     </>
   )
 }
+
+interface LeaveDialogProps {
+  readonly onStay: () => void
+  readonly onLeave: () => void
+}
+
+const LeaveDialog = ({ onStay, onLeave }: LeaveDialogProps) => (
+  <Dialog
+    title="Leave without a plan"
+    onClose={onStay}
+    footer={
+      <>
+        <span className="grow" />
+        <Button onClick={onStay} data-first="">
+          Keep editing
+        </Button>
+        <Button kind="danger" onClick={onLeave}>
+          Discard the changes
+        </Button>
+      </>
+    }
+  >
+    <div className="dialog-body">
+      <p>Your changes of this body are not in a plan. They are lost when you leave this page.</p>
+    </div>
+  </Dialog>
+)

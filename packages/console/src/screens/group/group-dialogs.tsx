@@ -5,7 +5,12 @@ import { Facts } from '../../components/card.tsx'
 import { Confirm } from '../../components/dialog.tsx'
 import { LoadError, Skeleton } from '../../components/feedback.tsx'
 import { Peer } from '../../components/peer.tsx'
-import { changeGroup, discardFrozen, freezeForDiscard } from '../../data/group-actions.ts'
+import {
+  changeGroup,
+  discardFrozen,
+  type DiscardProgress,
+  freezeForDiscard,
+} from '../../data/group-actions.ts'
 import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
 import { useChange } from '../../dialogs/use-change.ts'
@@ -136,6 +141,8 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
   })
+  const [progress, setProgress] = useState<DiscardProgress>({ commented: [] })
+  const isDiscarded = progress.changed !== undefined
   const { run, isBusy, problem } = useChange(() => {
     onClose()
     onDone?.()
@@ -149,19 +156,24 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
       title={
         frozen.data === undefined ? 'Discard messages' : `Discard ${countText(count)} ${messages}`
       }
-      cancelLabel="Keep"
-      confirmLabel={`Discard ${countText(count)} ${messages}`}
-      isDanger
+      cancelLabel={isDiscarded ? 'Close' : 'Keep'}
+      confirmLabel={isDiscarded ? 'Save the reason' : `Discard ${countText(count)} ${messages}`}
+      isDanger={!isDiscarded}
       hasReason={groups.every(({ source }) => can(me, 'triage', source))}
       count={count}
       cli={`redrive discard ${ids.map((id) => `group:${id}`).join(' ')}`}
       isBusy={isBusy}
-      problem={problem}
+      problem={
+        problem !== undefined && isDiscarded
+          ? `The messages are discarded, but the reason is not saved as a comment. ${problem} Save it again.`
+          : problem
+      }
       disabledReason={waiting ?? none}
       onConfirm={(reason) =>
         run(async (key) => {
           if (frozen.data === undefined) return ''
-          const changed = await discardFrozen(frozen.data, ids, { reason, key })
+          const given = { reason, key }
+          const changed = await discardFrozen(frozen.data, ids, given, progress, setProgress)
           return `Discarded ${countOf(changed, 'message')}`
         })
       }
