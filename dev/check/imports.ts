@@ -56,7 +56,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/storm', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
   // Its tests start a real server. The server package contains its build, so no package imports it.
-  { folder: 'packages/console', mayImport: ['api', 'core', 'storm'], testsMayImport: [...TEST_TOOLS, 'api', 'catalog', 'server', 'storm'], node: false },
+  { folder: 'packages/console', mayImport: ['api', 'core', 'storm'], testsMayImport: [...TEST_TOOLS, 'transports/*', 'api', 'catalog', 'server', 'storm'], node: false },
 
   // Used only by the tests, benchmarks and fault scenarios of this repository.
   { folder: 'dev/support', mayImport: ['core'] },

@@ -83,6 +83,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
   { name: 'console-pictures', tier: 'nightly', minutes: 2, command: vitest('packages/console/test/browser/pictures.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen of the console in its states, light and dark, wide and narrow: pictures in .reports/console, axe finds nothing' },
+  { name: 'console-triage-quick', tier: 'nightly', minutes: 2, command: vitest('packages/console/test/browser/triage-quick.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'two people triage three causes on RabbitMQ, Kafka and PostgreSQL in the console, by mouse and by keyboard alone, 1,000 dead letters' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
@@ -101,6 +102,7 @@ export const PROOFS: readonly Proof[] = [
   ...['rabbitmq', 'kafka', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
   ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'kafka', 'kafka-poison', 'postgres', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
+  { name: 'console-triage', tier: 'release', minutes: 8, command: vitest('packages/console/test/browser/triage.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the same with 40,000 dead letters' },
   { name: 'loki', tier: 'release', minutes: 2, command: withProgram('REDRIVE_LOKI', vitest('packages/sinks/test/loki.proof.ts')), starts: [], shows: 'a real Loki accepts the requests of the sink' },
   { name: 'collector', tier: 'release', minutes: 2, command: withProgram('REDRIVE_OTELCOL', vitest('packages/sinks/test/collector.proof.ts')), starts: [], shows: 'a real OpenTelemetry collector accepts the requests of the sink' },
 ]

@@ -3,7 +3,7 @@ import { type Catalog, catalog } from '@redrive/catalog'
 import { encodeHeaders, type FailureClass, FIRST_CYCLE } from '@redrive/core'
 import { emptyDatabase, freePort, poolOn } from '@redrive/dev-support'
 import { deadLetterQueue, MemoryBroker, memorySource, send } from '@redrive/memory'
-import { createLog, loadConfig, migrateAll, serve } from '@redrive/server'
+import { createLog, loadConfig, migrateAll, serve, type ServeOptions } from '@redrive/server'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -22,8 +22,12 @@ export interface StageOptions {
   /** Path of the public URL. Default: none. */
   readonly path?: string
   readonly auth?: object
-  /** More settings of the config. The server does not connect to brokers. Default: none. */
+  /** More settings of the config. Default: none. */
   readonly config?: object
+  /** Runs after the migration and before the server starts. Returns more settings of the config. Default: nothing. */
+  readonly prepare?: (databaseUrl: string) => Promise<object>
+  /** Roles of the server. Default: `api`, which does not connect to brokers. */
+  readonly roles?: ServeOptions['roles']
 }
 
 /** Starts a real server with the built console on a new database. */
@@ -35,6 +39,7 @@ export async function openStage(name: string, options: StageOptions = {}): Promi
   const folder = mkdtempSync(join(tmpdir(), 'redrive-console-'))
   const file = join(folder, 'redrive.config.json')
   const origin = `http://127.0.0.1:${port}`
+  const { roles = ['api'] } = options
   const config = {
     database: { url: database },
     listen: `127.0.0.1:${port}`,
@@ -43,11 +48,12 @@ export async function openStage(name: string, options: StageOptions = {}): Promi
     sources: {},
     shutdown: { grace: '5s', readinessDelay: '0ms' },
     ...options.config,
+    ...(await options.prepare?.(database)),
   }
   writeFileSync(file, JSON.stringify(config))
   const loaded = await loadConfig({ file })
   const log = createLog({ level: 'fatal' })
-  const begin = () => serve(loaded.config, { roles: ['api'], log })
+  const begin = () => serve(loaded.config, { roles, log })
   let server = await begin()
   let isRunning = true
   const stop = async () => {
@@ -80,13 +86,15 @@ export interface Cause {
   readonly times: readonly number[]
   /** Body of each message. Default: its number. */
   readonly body?: unknown
+  /** Signature of the failure; equal for dead letters of one group. Default: a new one. */
+  readonly signature?: string
 }
 
 /** Ingests the dead letters of one cause through the memory transport. Returns the id of their group. */
 export async function seed(made: Catalog, cause: Cause): Promise<string> {
   const { source: queue, class: failureClass, message, code, times, body } = cause
   const broker = new MemoryBroker()
-  const signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}`
+  const { signature = `1-${randomUUID().replaceAll('-', '').slice(0, 16)}` } = cause
   for (const [index, at] of times.entries()) {
     const id = randomUUID()
     const failure = { class: failureClass, signature, code, type: 'Error', message }
