@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Admin } from '@platformatic/kafka'
 import type { adoptedPrefix, applyTopology, topologyOf } from '@redrive/rabbitmq'
+import type { Outbox, PostgresTransport } from '@redrive/postgres'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { Pool } from 'pg'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
 import type { PeekTarget } from './peek/read-queue.ts'
@@ -261,4 +263,16 @@ async function openPostgres(
       await pool.end()
     },
   }
+}
+
+/** A queue of the shop of `redrive dev`: the side of its consumer, and the side of its producer. */
+export interface ShopQueue {
+  readonly transport: PostgresTransport
+  readonly orders: Outbox
+}
+
+/** Opens a queue in an outbox. */
+export async function openShopQueue(pool: Pool, queue: string): Promise<ShopQueue> {
+  const { outbox, postgres } = await import('@redrive/postgres')
+  return { transport: postgres({ pool, queue }), orders: outbox({ pool, queue }) }
 }

@@ -36,7 +36,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
 }
 
 /** Commands that run until a signal stops them. For them, a signal is a normal end. */
-const ENDLESS: ReadonlySet<string> = new Set(['serve', 'mcp'])
+const ENDLESS: ReadonlySet<string> = new Set(['serve', 'dev', 'mcp'])
 
 /** Builds the program with all commands. */
 function programOf(io: Io, run: BindAction): Command {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { VerifyOptions } from '../commands/audit-verify.ts'
+import type { DevOptions } from '../commands/dev.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
 import type { MigrateOptions } from '../commands/migrate.ts'
 import type { PutBackCommandOptions } from '../commands/put-back.ts'
@@ -8,7 +9,7 @@ import type { PlanTopologyOptions, PrintTopologyOptions } from '../commands/topo
 import type { TopologyOptions } from '../commands/topology.ts'
 import type { CommonOptions } from '../io.ts'
 import type { ConfigOptions } from '../server/config.ts'
-import { type BindAction, certified, changing, oneOf, several } from './command.ts'
+import { type BindAction, certified, changing, oneOf, several, whole } from './command.ts'
 
 const configured = (command: Command): Command =>
   command.option(
@@ -18,6 +19,7 @@ const configured = (command: Command): Command =>
 
 /** Adds the commands for operators of the server. */
 export function addServer(root: Command, run: BindAction): void {
+  addDev(root, run)
   changing(
     root.command('init').description('write a first config for the project in this directory'),
   ).action(
@@ -74,6 +76,22 @@ export function addServer(root: Command, run: BindAction): void {
       ),
     )
   addTopology(root, run)
+}
+
+function addDev(root: Command, run: BindAction): void {
+  root
+    .command('dev')
+    .description('try Redrive: start a database, the server, the console and a shop with failures')
+    .option('--dir <folder>', 'folder with all data (default .redrive)')
+    .option('--fresh', 'delete the data of an earlier start first')
+    .option('--port <port>', 'port of the server on 127.0.0.1', whole, 8080)
+    .option('--database <url>', 'use this PostgreSQL database instead of a new one')
+    .option('--no-open', 'do not open the browser')
+    .action(
+      run<DevOptions>(async (io, options) =>
+        (await import('../commands/dev.ts')).devCommand(io, options),
+      ),
+    )
 }
 
 /**

@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { CommandError, EXIT } from '../exit.ts'
+import type { Environment } from '../io.ts'
+import { type Account, canUse } from './account.ts'
+import { BINARIES_VERSION, type BinaryPackage } from './platforms.ts'
+
+/** The programs of PostgreSQL, and the user that runs them. */
+export interface Binaries {
+  readonly initdb: string
+  readonly pgCtl: string
+  readonly postgres: string
+  readonly account: Account | undefined
+}
+
+/** Finds installed binaries that one of the users can run. */
+export function findBinaries(
+  { name }: BinaryPackage,
+  accounts: readonly (Account | undefined)[],
+  env: Environment,
+): Binaries | undefined {
+  const folders = [installedFolder(name), join(cacheFolder(env), 'node_modules', name)]
+  for (const folder of folders) {
+    if (folder === undefined || !existsSync(join(folder, 'native')) || !linkLibraries(folder))
+      continue
+    const account = accounts.find((one) => canUse(one, programIn(folder, 'postgres')))
+    if (account === undefined && !accounts.includes(undefined)) continue
+    return {
+      initdb: programIn(folder, 'initdb'),
+      pgCtl: programIn(folder, 'pg_ctl'),
+      postgres: programIn(folder, 'postgres'),
+      account,
+    }
+  }
+  return undefined
+}
+
+const programIn = (folder: string, name: string) =>
+  join(folder, 'native', 'bin', process.platform === 'win32' ? `${name}.exe` : name)
+
+/** Returns the folder of a package that is installed next to this one. */
+function installedFolder(name: string): string | undefined {
+  try {
+    // The entry of the package is dist/index.js.
+    return dirname(dirname(fileURLToPath(import.meta.resolve(name))))
+  } catch {
+    // It is not installed. The caller downloads it.
+    return undefined
+  }
+}
+
+interface Link {
+  readonly source: string
+  readonly target: string
+}
+
+/**
+ * Creates the links between the libraries. npm packs no links, and the script of the package that creates them
+ * does not run by default. Returns false when this user may not write to the folder.
+ */
+function linkLibraries(folder: string): boolean {
+  const list = join(folder, 'native', 'pg-symlinks.json')
+  if (!existsSync(list)) return true
+  const links = JSON.parse(readFileSync(list, 'utf8')) as readonly Link[]
+  try {
+    for (const { source, target } of links) {
+      const path = join(folder, target)
+      if (!existsSync(path)) symlinkSync(basename(source), path)
+    }
+    return true
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    // Another process has created it in this moment.
+    if (code === 'EEXIST') return true
+    if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return false
+    throw error
+  }
+}
+
+/** Downloads the binaries with npm, which uses the registry and the proxy of the user, and checks their hash. */
+export async function downloadBinaries(
+  wanted: BinaryPackage,
+  { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
+): Promise<void> {
+  const folder = cacheFolder(env)
+  try {
+    mkdirSync(dirname(folder), { recursive: true })
+    const unfinished = mkdtempSync(`${folder}-`)
+    try {
+      writeManifests(unfinished, wanted)
+      await runNpm(unfinished, wanted, { env, signal })
+      // A temporary folder is private. Root needs it readable for the user that runs PostgreSQL.
+      chmodSync(unfinished, 0o755)
+      rmSync(folder, { recursive: true, force: true })
+      renameSync(unfinished, folder)
+    } finally {
+      rmSync(unfinished, { recursive: true, force: true })
+    }
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code !== 'EACCES' && code !== 'EROFS' && code !== 'ENOSPC') throw error
+    throw new CommandError(
+      EXIT.failure,
+      `Cannot store PostgreSQL in "${folder}": ${message}. Set XDG_CACHE_HOME to a folder that you may write to.`,
+      { cause: error },
+    )
+  }
+}
+
+/** Returns the folder for downloads. All projects of a user share it. Root has none that other users can read. */
+export function cacheFolder(env: Environment): string {
+  const { XDG_CACHE_HOME, LOCALAPPDATA } = env as Readonly<Record<string, string | undefined>>
+  const caches =
+    XDG_CACHE_HOME ||
+    (process.getuid?.() === 0
+      ? '/var/cache'
+      : LOCALAPPDATA || join(env.HOME || homedir(), '.cache'))
+  return join(caches, 'redrive', `dev-postgresql-${BINARIES_VERSION}`)
+}
+
+/** Writes a project with this package as its only dependency. `npm ci` refuses any other content. */
+function writeManifests(folder: string, { name, integrity }: BinaryPackage): void {
+  const project = { name: 'redrive-dev-postgresql', version: '1.0.0', private: true }
+  const dependencies = { [name]: BINARIES_VERSION }
+  const lock = {
+    ...{ name: project.name, version: project.version, lockfileVersion: 3, requires: true },
+    packages: {
+      '': { ...project, dependencies },
+      [`node_modules/${name}`]: { version: BINARIES_VERSION, integrity },
+    },
+  }
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...project, dependencies }))
+  writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
+}
+
+const NPM_ARGS = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
+
+async function runNpm(
+  cwd: string,
+  { name }: BinaryPackage,
+  { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
+): Promise<void> {
+  const { npm_execpath: path = '' } = env as Readonly<Record<string, string | undefined>>
+  // Under npx, the path of npm is known. Otherwise it is a command, on Windows a script that needs a shell.
+  const isNpm = basename(path) === 'npm-cli.js'
+  const child = isNpm
+    ? spawn(process.execPath, [path, ...NPM_ARGS], { cwd, env, signal })
+    : spawn('npm', NPM_ARGS, { cwd, env, signal, shell: process.platform === 'win32' })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+  const failure = await new Promise<string | undefined>((resolve) => {
+    child.on('error', ({ message }) => resolve(message))
+    child.on('close', (code) => resolve(code === 0 ? undefined : output.trim()))
+  })
+  if (failure === undefined) return
+  signal.throwIfAborted()
+  throw new CommandError(
+    EXIT.failure,
+    `Cannot download PostgreSQL. npm reported:\n${failure}\nCheck the connection to the registry, install it yourself (npm install --ignore-scripts ${name}@${BINARIES_VERSION}), or pass a database that you already have: --database postgres://…`,
+  )
+}

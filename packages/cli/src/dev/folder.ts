@@ -1,0 +1,107 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { CommandError, EXIT } from '../exit.ts'
+
+/** A folder that only this process uses. */
+export interface LockedFolder {
+  readonly path: string
+  /** Lets another process use the folder. */
+  release(): void
+}
+
+/** The folder with all data of `redrive dev`. */
+export interface DevFolder {
+  readonly path: string
+  /** Password of the database. */
+  readonly password: string
+  /** Whether this start has created the data. */
+  readonly isNew: boolean
+}
+
+/** Marks a folder of `redrive dev`, and holds what a later start needs. */
+const MARKER = 'dev.json'
+const LOCK = 'dev.pid'
+/** All files of this folder, for git. */
+const IGNORE = '*\n'
+
+interface Marker {
+  readonly password: string
+}
+
+/** Creates the folder, unless it exists, and reserves it for this process. */
+export function lockFolder(path: string): LockedFolder {
+  return explained(path, () => {
+    // Root starts PostgreSQL as another user, who must be able to enter it. Secrets in it have their own mode.
+    mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o755 : 0o700 })
+    if (!existsSync(join(path, MARKER)) && readdirSync(path).some((name) => name !== LOCK)) {
+      throw new CommandError(
+        EXIT.conflict,
+        `The folder "${path}" has other files, and nothing was changed. Choose an empty or new folder with --dir.`,
+      )
+    }
+    const lock = join(path, LOCK)
+    takeLock(lock, path)
+    return { path, release: () => rmSync(lock, { force: true }) }
+  })
+}
+
+/** Deletes all data of the folder. No PostgreSQL may use it. */
+export function clearFolder({ path }: LockedFolder): void {
+  explained(path, () => {
+    for (const name of readdirSync(path)) {
+      if (name !== LOCK) rmSync(join(path, name), { recursive: true, force: true })
+    }
+  })
+}
+
+/** Reads the settings of the folder. The first start creates them. */
+export function readFolder({ path }: LockedFolder): DevFolder {
+  return explained(path, () => {
+    const marker = join(path, MARKER)
+    const isNew = !existsSync(marker)
+    if (isNew) {
+      const created: Marker = { password: randomBytes(18).toString('hex') }
+      writeFileSync(marker, JSON.stringify(created), { mode: 0o600 })
+      writeFileSync(join(path, '.gitignore'), IGNORE)
+    }
+    const { password } = JSON.parse(readFileSync(marker, 'utf8')) as Marker
+    return { path, password, isNew }
+  })
+}
+
+/** Adds what to do to errors of the file system. */
+function explained<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (error instanceof CommandError || code === undefined) throw error
+    throw new CommandError(
+      EXIT.failure,
+      `Cannot use the folder "${path}": ${message}. Choose a folder that you may write to with --dir.`,
+      { cause: error },
+    )
+  }
+}
+
+function takeLock(lock: string, path: string): void {
+  const owner = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0
+  if (owner > 0 && owner !== process.pid && isRunning(owner)) {
+    throw new CommandError(
+      EXIT.conflict,
+      `Another redrive dev (process ${owner}) uses the folder "${path}". Stop it, or choose another folder with --dir. If process ${owner} is another program, delete "${lock}".`,
+    )
+  }
+  writeFileSync(lock, String(process.pid))
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // The process exists, and belongs to another user.
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

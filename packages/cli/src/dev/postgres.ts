@@ -1,0 +1,186 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { CommandError, EXIT } from '../exit.ts'
+import { canUse, giveTo } from './account.ts'
+import type { Binaries } from './binaries.ts'
+import type { DevFolder } from './folder.ts'
+import { PROGRAM_ENV, runPostgresProgram } from './run-program.ts'
+
+/** A running PostgreSQL. */
+export interface DevDatabase {
+  readonly url: string
+  /** Stops PostgreSQL and waits for its end. */
+  stop(): Promise<void>
+}
+
+const USER = 'redrive'
+
+/** Creates the database files, unless they exist. */
+export async function createCluster(
+  { path, password }: DevFolder,
+  { initdb, account }: Binaries,
+): Promise<void> {
+  const data = join(path, 'postgres')
+  if (existsSync(data)) return
+  if (!canUse(account, path)) {
+    throw new CommandError(
+      EXIT.failure,
+      `PostgreSQL does not run as root, and its user (id ${account?.uid}) cannot enter "${path}". Run the command as another user, or choose a folder that all users can enter: --dir /var/tmp/redrive`,
+    )
+  }
+  // Renamed when it is complete, so that an interrupted start leaves nothing that looks complete.
+  const unfinished = join(path, 'postgres.new')
+  const passwordFile = join(path, 'postgres.password')
+  rmSync(unfinished, { recursive: true, force: true })
+  mkdirSync(unfinished, { mode: 0o700 })
+  giveTo(account, unfinished)
+  writeFileSync(passwordFile, password, { mode: 0o600 })
+  giveTo(account, passwordFile)
+  try {
+    const args = ['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, ...INITDB]
+    const { code, output } = await runPostgresProgram(initdb, args, account)
+    if (code !== 0)
+      throw new CommandError(EXIT.failure, `PostgreSQL cannot create its files:\n${output}`)
+    renameSync(unfinished, data)
+  } finally {
+    rmSync(passwordFile, { force: true })
+    rmSync(unfinished, { recursive: true, force: true })
+  }
+}
+
+/** The locale is part of PostgreSQL, so the files do not depend on the settings of the machine. */
+const INITDB = [
+  '--auth=scram-sha-256',
+  '--encoding=UTF8',
+  '--locale=C',
+  '--locale-provider=builtin',
+  '--builtin-locale=C.UTF-8',
+  '--no-sync',
+]
+
+/** Returns whether a PostgreSQL may still run in the folder: it outlives a process that was killed. */
+export const hasLeftover = (path: string): boolean =>
+  existsSync(join(path, 'postgres', 'postmaster.pid'))
+
+/** Stops a PostgreSQL that a killed process has left. The lock of the folder shows that no other process uses it. */
+export async function stopLeftover(path: string, binaries: Binaries): Promise<void> {
+  const args = ['status', '-D', join(path, 'postgres')]
+  const { code } = await runPostgresProgram(binaries.pgCtl, args, binaries.account)
+  if (code === 0) await stopPostgres(path, binaries)
+}
+
+async function stopPostgres(path: string, { pgCtl, account }: Binaries): Promise<void> {
+  const data = join(path, 'postgres')
+  const args = ['stop', '-D', data, '-m', 'fast', '-w', '-s', '-t', STOP_SECONDS]
+  const { code, output } = await runPostgresProgram(pgCtl, args, account)
+  if (code !== 0) throw new CommandError(EXIT.failure, `PostgreSQL did not stop: ${output}`)
+}
+
+/** Starts PostgreSQL on a free port of 127.0.0.1. */
+export async function startPostgres(
+  { path, password }: DevFolder,
+  binaries: Binaries,
+  signal: AbortSignal,
+): Promise<DevDatabase> {
+  const { postgres, account } = binaries
+  const data = join(path, 'postgres')
+  const port = await freePort()
+  const log = join(path, 'postgres.log')
+  const file = openSync(log, 'w', 0o600)
+  const settings = ['-D', data, '-h', HOST, '-p', String(port), '-k', '']
+  const child = spawn(postgres, settings, {
+    ...account,
+    env: PROGRAM_ENV,
+    cwd: '/',
+    // In a separate group: Ctrl-C must stop the server before its database.
+    detached: true,
+    stdio: ['ignore', file, file],
+  })
+  closeSync(file)
+  // Also when a second Ctrl-C ends this process immediately.
+  const stopAtExit = () => void child.kill('SIGINT')
+  process.once('exit', stopAtExit)
+  const url = `postgres://${USER}:${password}@${HOST}:${port}/postgres`
+  try {
+    await whenReady(child, url, { log, signal })
+  } catch (error) {
+    process.off('exit', stopAtExit)
+    if (child.exitCode === null) await stopPostgres(path, binaries)
+    throw error
+  }
+  return {
+    url,
+    stop: async () => {
+      await stopPostgres(path, binaries)
+      process.off('exit', stopAtExit)
+    },
+  }
+}
+
+const HOST = '127.0.0.1'
+const STOP_SECONDS = '20'
+/** 60 s: recovery after a crash takes seconds on a slow disk. */
+const READY_MS = 60_000
+const POLL_MS = 100
+
+async function whenReady(
+  child: ChildProcess,
+  url: string,
+  { log, signal }: { readonly log: string; readonly signal: AbortSignal },
+): Promise<void> {
+  let failure: Error | undefined
+  child.on('error', (error) => (failure = error))
+  const endsAt = performance.now() + READY_MS
+  for (;;) {
+    signal.throwIfAborted()
+    if (failure !== undefined || child.exitCode !== null || performance.now() > endsAt) {
+      const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LOG_LINES).join('\n')
+      throw new CommandError(
+        EXIT.failure,
+        `PostgreSQL did not start:\n${failure?.message ?? lines}\nThe whole log is in ${log}. To start with empty data: --fresh`,
+        { cause: failure },
+      )
+    }
+    if (await answers(url)) return
+    await sleep(POLL_MS)
+  }
+}
+
+const LOG_LINES = 5
+
+async function answers(url: string): Promise<boolean> {
+  const { Client } = await import('pg')
+  const client = new Client({ connectionString: url, connectionTimeoutMillis: 1_000 })
+  try {
+    await client.connect()
+    await client.query('select 1')
+    return true
+  } catch {
+    // It is still starting. The caller repeats the query, and reports an end of the process.
+    return false
+  } finally {
+    await client.end().catch(() => undefined)
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, HOST)
+  await once(server, 'listening')
+  const { port } = server.address() as { readonly port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}

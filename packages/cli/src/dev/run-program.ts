@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process'
+import type { Account } from './account.ts'
+
+export interface ProgramResult {
+  readonly code: number
+  /** Everything that the program printed. */
+  readonly output: string
+}
+
+/** Variables of programs of PostgreSQL: messages in English, and no settings of the user's own PostgreSQL. */
+export const PROGRAM_ENV: Readonly<Record<string, string | undefined>> = {
+  PATH: process.env['PATH'],
+  SystemRoot: process.env['SystemRoot'],
+  LC_ALL: 'C',
+}
+
+/** Runs a program of PostgreSQL to its end. */
+export function runPostgresProgram(
+  program: string,
+  args: readonly string[],
+  account: Account | undefined,
+): Promise<ProgramResult> {
+  // In a separate group, so that Ctrl-C ends it only through the caller.
+  const child = spawn(program, args, { ...account, env: PROGRAM_ENV, cwd: '/', detached: true })
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code: code ?? -1, output: output.trim() }))
+  })
+}
