@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Admin } from '@platformatic/kafka'
 import type { adoptedPrefix, applyTopology, topologyOf } from '@redrive/rabbitmq'
 import type { Outbox, PostgresTransport } from '@redrive/postgres'
-import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { DrainedDeadLetter, DrainedQueue } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { CommandError, EXIT } from './exit.ts'
 import { reasonOf } from './failure.ts'
@@ -275,4 +275,22 @@ export interface ShopQueue {
 export async function openShopQueue(pool: Pool, queue: string): Promise<ShopQueue> {
   const { outbox, postgres } = await import('@redrive/postgres')
   return { transport: postgres({ pool, queue }), orders: outbox({ pool, queue }) }
+}
+
+/** Where a consumer of RabbitMQ keeps its dead letters. */
+export interface DeadLetterPlace {
+  readonly url: string
+  readonly queue: string
+  readonly deadLetterQueues?: readonly string[]
+}
+
+/** Returns the dead-letter queues of a consumer and their messages. It takes no message and creates nothing. */
+export async function countDeadLetters(place: DeadLetterPlace): Promise<readonly DrainedQueue[]> {
+  const { rabbitmqSource } = await import('@redrive/rabbitmq')
+  const source = rabbitmqSource(place)
+  try {
+    return await source.queues()
+  } finally {
+    await source.close()
+  }
 }

@@ -2,7 +2,9 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { type Client, createClient } from '@redrive/api'
+import type { Io } from '../src/io.ts'
 
 const MAIN = new URL('../src/main.ts', import.meta.url).pathname
 
@@ -72,3 +74,34 @@ export async function openByClass(client: Client): Promise<Readonly<Record<strin
   const { groups } = await client.call('listGroups', { query: {} })
   return Object.fromEntries(groups.map((group) => [group.class, group.openCount]))
 }
+
+/** A terminal whose user gives the same answer to each question. */
+export function terminalAt(url: string, answer: boolean | undefined) {
+  const out = { text: '', questions: [] as string[] }
+  const output = {
+    write: (text: string) => void (out.text += text),
+    isTTY: true,
+    columns: 120,
+    hasColor: false,
+  }
+  const io: Io = {
+    stdout: output,
+    stderr: output,
+    stdin: { isTTY: true, lines: () => nothing() },
+    env: { REDRIVE_URL: url },
+    cwd: '/',
+    now: Date.now,
+    sleep: async (ms) => setTimeout(ms),
+    fetch: globalThis.fetch,
+    signal: new AbortController().signal,
+    outliveReader: () => undefined,
+    confirm: async (question) => {
+      out.questions.push(question)
+      return answer
+    },
+    edit: async () => 0,
+  }
+  return { io, out }
+}
+
+async function* nothing(): AsyncGenerator<string> {}

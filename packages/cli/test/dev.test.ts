@@ -19,6 +19,7 @@ import { until } from '@redrive/testing'
 import { afterAll, describe, expect, test } from 'vitest'
 import { cacheFolder, downloadBinaries } from '../src/dev/binaries.ts'
 import { packageFor } from '../src/dev/platforms.ts'
+import { runTour } from '../src/dev/tour.ts'
 import {
   clientOf,
   type DevProcess,
@@ -27,6 +28,7 @@ import {
   postgresPids,
   signalGroup,
   startDev,
+  terminalAt,
 } from './dev-process.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'redrive-dev-'))
@@ -108,7 +110,7 @@ describe('redrive dev', LONG, () => {
     expect((await second.ended).code).toBe(0)
   })
 
-  test('takes over the PostgreSQL of a killed process, and deletes the data with --fresh', async () => {
+  test('takes over the PostgreSQL of a killed process, deletes the data with --fresh, and has a tour', async () => {
     const cwd = emptyFolder()
     const port = String(await freePort())
     const killed = dev(cwd, '--port', port)
@@ -121,6 +123,17 @@ describe('redrive dev', LONG, () => {
     const { url } = await next.ready
     expect(pids.filter(isRunning)).toEqual([])
     expect(await openByClass(clientOf(url))).toMatchObject({ transient: 24 })
+    const client = clientOf(url)
+    const { groups } = await client.call('listGroups', { query: {} })
+    const leaving = terminalAt(url, undefined)
+    expect(await runTour(leaving.io, groups)).toBe(false)
+    const { io, out } = terminalAt(url, true)
+    expect(await runTour(io, groups)).toBe(true)
+    expect(out.questions).toEqual(['Replay the 24 messages of the outage now?'])
+    expect(out.text).toContain('3. A poison message.')
+    expect(out.text).toContain('Done: 24 resolved')
+    expect(out.text).toContain('The consumer has confirmed each of them.')
+    expect(await openByClass(client)).toMatchObject({ transient: 0, unknown: 1 })
     next.child.kill('SIGTERM')
     expect((await next.ended).code).toBe(0)
   })

@@ -1,19 +1,21 @@
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { join, relative, resolve } from 'node:path'
-import type { Log } from '@redrive/server'
+import { relative, resolve } from 'node:path'
+import type { Group } from '@redrive/api'
+import { attach, type Attached } from '../dev/attach.ts'
 import { openBrowser } from '../dev/browser.ts'
 import { writeConfig } from '../dev/config.ts'
 import { prepareFolder, startDatabase } from '../dev/database.ts'
 import { lockFolder } from '../dev/folder.ts'
 import { openLog } from '../dev/log.ts'
-import { SEEDS, SHOP_QUEUE, type Shop, startShop } from '../dev/shop.ts'
+import { runShop, SHOP_SOURCES } from '../dev/run-shop.ts'
+import type { Started } from '../dev/started.ts'
 import { step } from '../dev/step.ts'
+import { runTour } from '../dev/tour.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import { reasonOf } from '../failure.ts'
 import type { CommonOptions, Io } from '../io.ts'
-import { print, say } from '../print.ts'
+import { isForPeople, print, say } from '../print.ts'
 import { connect } from '../server/connect.ts'
 import { groupTable } from './groups.ts'
 
@@ -28,10 +30,13 @@ export interface DevOptions extends CommonOptions {
   readonly database?: string
   /** Whether to open the browser. */
   readonly open: boolean
+  /** Address of a broker to use instead of the shop. Default: none. */
+  readonly attach?: string
+  /** Queue at that broker. */
+  readonly queue?: string
+  /** Queues with dead letters at that broker. Default: the ones of Redrive for the queue. */
+  readonly deadLetterQueue?: readonly string[]
 }
-
-/** What was started and how it stops, in the order of the starts. */
-type Started = { readonly what: string; readonly stop: () => Promise<unknown> }[]
 
 /** Runs PostgreSQL, the server and a shop with failures, until Ctrl-C. Needs no other installed program. */
 export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode> {
@@ -39,8 +44,8 @@ export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode>
   let failure: unknown
   try {
     await expectFreePort(options.port)
-    await start(io, options, started)
-    if (!io.signal.aborted) await once(io.signal, 'abort')
+    const stays = await start(io, options, started)
+    if (stays && !io.signal.aborted) await once(io.signal, 'abort')
   } catch (error) {
     failure = error
   }
@@ -50,107 +55,83 @@ export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode>
   return isClean ? EXIT.ok : EXIT.failure
 }
 
-async function start(io: Io, options: DevOptions, started: Started): Promise<void> {
-  const path = resolve(io.cwd, options.dir ?? '.redrive')
+/** Starts everything. Returns false when the user leaves with Ctrl-C in a question. */
+async function start(io: Io, options: DevOptions, started: Started): Promise<boolean> {
+  const path = resolve(io.cwd, options.dir ?? (options.attach ? '.redrive-attached' : '.redrive'))
   const locked = lockFolder(path)
   started.push({ what: 'folder', stop: async () => locked.release() })
   const folder = await prepareFolder(io, locked, { isFresh: options.fresh === true })
+  const attached = await attachedBy(io, path, options)
   const own = options.database === undefined ? await startDatabase(io, folder) : undefined
   if (own !== undefined) started.push({ what: 'PostgreSQL', stop: () => own.stop() })
   const database = options.database ?? own?.url ?? ''
-  const sources = { [SHOP_QUEUE]: { postgres: { queue: SHOP_QUEUE }, extract: EXTRACT } }
+  const { sources } = attached ?? { sources: SHOP_SOURCES }
   const { config, file } = await writeConfig(io, path, { database, port: options.port, sources })
   const logFile = openLog(io, path)
   started.push({ what: 'log', stop: async () => logFile.close() })
-  const { createLog, serve } = await import('@redrive/server')
+  const { createLog, serve, SERVE_ROLES } = await import('@redrive/server')
   const log = createLog({ to: logFile })
+  const roles = attached?.mayTake === false ? READ_ONLY : SERVE_ROLES
   const server = await step(io, 'Server and console', () =>
-    serve(config, { log, signal: io.signal }),
+    serve(config, { log, roles, signal: io.signal }),
   )
   started.push({ what: 'server', stop: () => server.stop() })
   const atServer: Io = { ...io, env: { REDRIVE_URL: server.url } }
-  await runShop(atServer, { database, path, log }, started)
-  await showReady(atServer, options, { url: server.url, path, config: file, log: logFile.path })
+  if (attached === undefined) await runShop(atServer, { database, path, log }, started)
+  const ready = { url: server.url, folder: path, config: file, log: logFile.path }
+  const groups = await showReady(atServer, options, ready)
   if (options.open) openBrowser(io, server.url)
+  return attached !== undefined || !isForPeople(options) || runTour(atServer, groups)
 }
 
-/** Values to search dead letters of the shop by. */
-const EXTRACT = { order: '/order', customer: '/customer' }
+/** Roles that take nothing from a broker. The role `replay` would take confirmations. */
+const READ_ONLY = ['api', 'watch'] as const
 
-interface ShopDeps {
-  readonly database: string
-  readonly path: string
-  readonly log: Log
-}
-
-/** The transport needs 4: to claim, to listen, for maintenance and for handlers. */
-const SHOP_CONNECTIONS = 6
-
-async function runShop(io: Io, { database, path, log }: ShopDeps, started: Started): Promise<void> {
-  const { Pool } = await import('pg')
-  const pool = new Pool({ connectionString: database, max: SHOP_CONNECTIONS })
-  pool.on('error', ({ message }) => log.warn(`Lost a connection of the shop: ${message}`))
-  started.push({ what: 'connections of the shop', stop: () => pool.end() })
-  // Its failures are intended, so they are not warnings on the terminal.
-  const toFile = (line: string) => log.info(line)
-  const shop = await startShop(pool, { warn: toFile, error: toFile })
-  started.push({ what: 'shop', stop: () => shop.stop() })
-  const marker = join(path, 'shop.json')
-  if (!existsSync(marker)) {
-    await step(io, 'Shop with an outage, wrong orders and a poison message', () => seed(io, shop))
-    writeFileSync(marker, JSON.stringify(SEEDS))
+async function attachedBy(
+  io: Io,
+  path: string,
+  options: DevOptions,
+): Promise<Attached | undefined> {
+  const { attach: address, queue, deadLetterQueue, yes } = options
+  if (address === undefined && queue === undefined) return undefined
+  if (address === undefined || queue === undefined) {
+    throw new CommandError(
+      EXIT.usage,
+      'Expected an address and a queue: redrive dev --attach amqp://user:password@host orders',
+    )
   }
-  shop.open()
-}
-
-const SEED_TIMEOUT_MS = 120_000
-const POLL_MS = 250
-
-/** Lets the shop fail, waits until the catalog has the dead letters, and ends the outage. */
-async function seed(io: Io, shop: Shop): Promise<void> {
-  const client = connect(io, {})
-  const expected = Object.values(SEEDS).reduce((sum, count) => sum + count, 0)
-  const timeout = AbortSignal.timeout(SEED_TIMEOUT_MS)
-  await shop.sendFailures()
-  for (;;) {
-    const { groups } = await client.call('listGroups', { query: {} }, { signal: io.signal })
-    const open = groups.reduce((sum, { openCount }) => sum + openCount, 0)
-    if (open >= expected) break
-    if (timeout.aborted) throw new Error(`Only ${open} of ${expected} dead letters arrived.`)
-    await io.sleep(POLL_MS, io.signal)
-    io.signal.throwIfAborted()
+  const optional = {
+    ...(deadLetterQueue === undefined ? {} : { deadLetterQueue }),
+    ...(yes === undefined ? {} : { yes }),
   }
-  await shop.endOutage()
+  return attach(io, path, { attach: address, queue, ...optional })
 }
 
 interface Ready {
   readonly url: string
-  readonly path: string
+  readonly folder: string
   readonly config: string
   readonly log: string
 }
 
-async function showReady(io: Io, options: DevOptions, ready: Ready): Promise<void> {
-  const { url, path, config, log } = ready
+async function showReady(io: Io, options: DevOptions, ready: Ready): Promise<readonly Group[]> {
+  const { url, folder, config, log } = ready
   const query = { hasOpen: true }
   const { groups } = await connect(io, {}).call('listGroups', { query }, { signal: io.signal })
   const near = (file: string) => relative(io.cwd, file) || '.'
   print(io, options, {
-    json: { url, folder: path, config, log },
+    json: ready,
     human: (page) => {
       page.line``
-      groupTable(io, page, groups, undefined)
+      if (groups.length > 0) groupTable(io, page, groups, undefined)
       page.line``
       page.line`Console:  ${url}`
       page.line`Commands: export REDRIVE_URL=${url}, then redrive groups list`
-      page.line`Data:     ${near(path)} (log: ${near(log)})`
-      page.line``
-      page.line`The payment service of the shop responds again, so the transient group can be replayed:`
-      const outage = groups.find((group) => group.class === 'transient')
-      if (outage !== undefined) page.line`  redrive replay plan group:${outage.id.slice(0, 8)}`
-      page.line`Ctrl-C stops everything and keeps the data. Start without it: redrive dev --fresh`
+      page.line`Data:     ${near(folder)} (config: ${near(config)}, log: ${near(log)})`
+      page.line`Ctrl-C stops everything and keeps the data.`
     },
   })
+  return groups
 }
 
 /** Rejects a port that another process uses, before anything else starts. */

@@ -38,6 +38,8 @@ export async function writeConfig(
     approval: 'anyone',
     migrate: true,
     sources,
+    // A busy laptop needs longer for its first searches than a server.
+    limits: { searchTimeout: '30s' },
     shutdown: { grace: '10s', readinessDelay: '0ms' },
   }
   const file = join(folder, 'redrive.config.json')

@@ -22,6 +22,8 @@ export interface DevFolder {
 /** Marks a folder of `redrive dev`, and holds what a later start needs. */
 const MARKER = 'dev.json'
 const LOCK = 'dev.pid'
+/** Exists when the catalog may have messages of the user's broker, which are nowhere else. */
+export const ATTACHED = 'attached.json'
 /** All files of this folder, for git. */
 const IGNORE = '*\n'
 
@@ -48,6 +50,12 @@ export function lockFolder(path: string): LockedFolder {
 
 /** Deletes all data of the folder. No PostgreSQL may use it. */
 export function clearFolder({ path }: LockedFolder): void {
+  if (existsSync(join(path, ATTACHED))) {
+    throw new CommandError(
+      EXIT.conflict,
+      `The folder "${path}" may have messages of your broker that are nowhere else, and nothing was deleted. Return them with redrive put-back, then delete the folder.`,
+    )
+  }
   explained(path, () => {
     for (const name of readdirSync(path)) {
       if (name !== LOCK) rmSync(join(path, name), { recursive: true, force: true })

@@ -80,16 +80,27 @@ export function addServer(root: Command, run: BindAction): void {
 
 function addDev(root: Command, run: BindAction): void {
   root
-    .command('dev')
+    .command('dev [queue]')
     .description('try Redrive: start a database, the server, the console and a shop with failures')
+    .option(
+      '--attach <address>',
+      'use the dead letters of a queue on this RabbitMQ, without the shop',
+    )
+    .addOption(
+      several('--dead-letter-queue', 'with --attach: queues to read (default: those of Redrive)'),
+    )
+    .option('-y, --yes', 'with --attach: take the dead letters without a question')
     .option('--dir <folder>', 'folder with all data (default .redrive)')
     .option('--fresh', 'delete the data of an earlier start first')
     .option('--port <port>', 'port of the server on 127.0.0.1', whole, 8080)
     .option('--database <url>', 'use this PostgreSQL database instead of a new one')
     .option('--no-open', 'do not open the browser')
     .action(
-      run<DevOptions>(async (io, options) =>
-        (await import('../commands/dev.ts')).devCommand(io, options),
+      run<DevOptions>(async (io, options, [queue]) =>
+        (await import('../commands/dev.ts')).devCommand(
+          io,
+          queue === undefined ? options : { ...options, queue },
+        ),
       ),
     )
 }

@@ -1,0 +1,77 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { countDeadLetters } from '../composition.ts'
+import { CommandError, EXIT } from '../exit.ts'
+import { canAsk, type Io } from '../io.ts'
+import { say } from '../print.ts'
+import { filledAddress } from '../server/address.ts'
+import type { Sources } from './config.ts'
+import { ATTACHED } from './folder.ts'
+import { step } from './step.ts'
+
+export interface AttachOptions {
+  /** Address of a RabbitMQ broker. */
+  readonly attach: string
+  /** Queue that the consumers read. */
+  readonly queue: string
+  /** Queues with dead letters. Default: the ones of Redrive for the queue. */
+  readonly deadLetterQueue?: readonly string[]
+  /** Takes the dead letters without a question. */
+  readonly yes?: boolean
+}
+
+/** A source on the broker of the user. */
+export interface Attached {
+  readonly sources: Sources
+  /** Whether the user allows that the server moves dead letters into its catalog. */
+  readonly mayTake: boolean
+}
+
+/** Counts the dead letters of a queue without taking one, and asks whether the server may move them. */
+export async function attach(io: Io, folder: string, options: AttachOptions): Promise<Attached> {
+  const { queue, deadLetterQueue: deadLetterQueues } = options
+  const url = await filledAddress(io, options.attach)
+  if (!/^amqps?:\/\//.test(url)) {
+    throw new CommandError(
+      EXIT.usage,
+      '--attach: expected an address such as amqp://user:password@host:5672. For other brokers, use redrive init and redrive serve.',
+    )
+  }
+  const found = await step(io, `Queues of ${queue}, read only`, () =>
+    countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),
+  )
+  for (const { name, depth } of found) {
+    if (depth === undefined) say(io)`  ${name} does not exist.`
+    else say(io)`  ${name} has ${depth} messages.`
+  }
+  const names = found.map(({ name }) => name).join(', ')
+  const mayTake = await isAllowed(io, options, { names, folder })
+  // A later --fresh must not delete messages that are only in this folder.
+  if (mayTake) writeFileSync(join(folder, ATTACHED), JSON.stringify({ queue }))
+  const rabbitmq = {
+    url,
+    queue,
+    ...(deadLetterQueues ? { deadLetterQueues: [...deadLetterQueues] } : {}),
+  }
+  return { sources: { [queue]: { rabbitmq } }, mayTake }
+}
+
+async function isAllowed(
+  io: Io,
+  { yes, queue }: AttachOptions,
+  { names, folder }: { readonly names: string; readonly folder: string },
+): Promise<boolean> {
+  if (yes) return true
+  say(
+    io,
+  )`The server moves messages from ${names} into its catalog, and removes them from the broker.`
+  say(
+    io,
+  )`To return them later: redrive put-back ${queue} --config ${join(folder, 'redrive.config.json')}`
+  const isAgreed = canAsk(io) && (await io.confirm(`Take the messages of ${names}?`)) === true
+  if (!isAgreed)
+    say(
+      io,
+    )`Nothing is taken, and the catalog stays empty. To take the messages, start again with --yes.`
+  return isAgreed
+}

@@ -1,0 +1,108 @@
+import { randomUUID } from 'node:crypto'
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort, urlOf } from '@redrive/dev-support'
+import { until } from '@redrive/testing'
+import { type ChannelModel, connect } from 'amqplib'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { clientOf, type DevProcess, startDev } from './dev-process.ts'
+
+const cwd = mkdtempSync(join(tmpdir(), 'redrive-attach-'))
+// The user that runs PostgreSQL must be able to enter it.
+chmodSync(cwd, 0o755)
+const queue = `attach-${randomUUID()}`
+const deadLetterQueue = `${queue}.dlq`
+const started: DevProcess[] = []
+let url: string
+let broker: ChannelModel
+
+beforeAll(async () => {
+  url = await urlOf('rabbitmq')
+  broker = await connect(url)
+  const channel = await broker.createConfirmChannel()
+  await channel.assertQueue(deadLetterQueue, {
+    durable: true,
+    arguments: { 'x-queue-type': 'quorum' },
+  })
+  for (let order = 1; order <= 3; order++) {
+    channel.sendToQueue(deadLetterQueue, Buffer.from(JSON.stringify({ order })), {
+      persistent: true,
+    })
+  }
+  await channel.waitForConfirms()
+})
+
+afterAll(async () => {
+  for (const { child, ended } of started) {
+    if (child.exitCode === null && child.signalCode === null) child.kill('SIGINT')
+    await ended
+  }
+  const channel = await broker.createChannel()
+  await channel.deleteQueue(deadLetterQueue)
+  await broker.close()
+  rmSync(cwd, { recursive: true, force: true })
+})
+
+async function attached(...args: readonly string[]): Promise<DevProcess> {
+  const port = String(await freePort())
+  const one = startDev({ cwd, args: ['--port', port, '--attach', url, queue, ...args] })
+  started.push(one)
+  return one
+}
+
+async function waiting(): Promise<number> {
+  const channel = await broker.createChannel()
+  const { messageCount } = await channel.checkQueue(deadLetterQueue)
+  await channel.close()
+  return messageCount
+}
+
+test('takes nothing from a broker before the user agrees, and never deletes what it took', {
+  timeout: 180_000,
+}, async () => {
+  const careful = await attached()
+  const { url: server, folder } = await careful.ready
+  expect(folder).toBe(join(cwd, '.redrive-attached'))
+  expect((await clientOf(server).call('listGroups', { query: {} })).groups).toEqual([])
+  careful.child.kill('SIGINT')
+  const { code, stderr } = await careful.ended
+  expect(code).toBe(0)
+  expect(stderr).toContain(`${deadLetterQueue} has 3 messages.`)
+  expect(stderr).toContain('Nothing is taken')
+  expect(readFileSync(join(folder, 'server.log'), 'utf8')).toContain('Serving api, watch.')
+  expect(await waiting()).toBe(3)
+
+  const agreed = await attached('--yes')
+  const client = clientOf((await agreed.ready).url)
+  await until(
+    'the dead letters are in the catalog',
+    async () => {
+      const { groups } = await client.call('listGroups', { query: {} })
+      return groups.reduce((sum, { openCount }) => sum + openCount, 0) === 3
+    },
+    { timeout: '1m' },
+  )
+  expect(await waiting()).toBe(0)
+  agreed.child.kill('SIGINT')
+  expect((await agreed.ended).code).toBe(0)
+
+  const fresh = await attached('--fresh', '--yes')
+  expect(await fresh.ended).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('messages of your broker that are nowhere else'),
+  })
+})
+
+test('reports an address of another broker', async () => {
+  const port = String(await freePort())
+  const one = startDev({
+    cwd,
+    args: ['--port', port, '--dir', 'other', '--attach', 'kafka://h:9092', 'orders'],
+  })
+  started.push(one)
+  expect(await one.ended).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('expected an address such as amqp://'),
+  })
+})
