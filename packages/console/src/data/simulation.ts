@@ -6,6 +6,7 @@ import type {
   SimulationReport,
   SimulationRequest,
 } from '../simulation/protocol.ts'
+// oxlint-disable-next-line import/default -- Vite exports the address of the built worker
 import workerUrl from '../simulation/worker.ts?worker&url'
 
 export interface Simulation {
@@ -44,7 +45,6 @@ export function useSimulation(request: SimulationRequest) {
   const [isStopped, setStopped] = useState(false)
   useEffect(() => {
     if (isStopped) return undefined
-    setState(FIRST)
     const worker = new Worker(trusted(workerUrl))
     worker.addEventListener('message', ({ data }: MessageEvent<SimulationReport>) =>
       setState((now) => after(now, data)),

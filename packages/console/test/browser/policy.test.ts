@@ -122,6 +122,7 @@ test('the page reports sources that cannot be loaded', async () => {
   )
   await page.goto(`${stage.url}${PATH}`)
   await page.getByText('Cannot load sources.').waitFor()
+  expect(await page.getByText('Cannot connect to the database.').count()).toBe(1)
   await page.unroute('**/api/v1/sources**')
   await page.getByRole('button', { name: 'Retry' }).click()
   await page.getByRole('heading', { name: 'Policy of orders/eu', level: 1 }).waitFor()
