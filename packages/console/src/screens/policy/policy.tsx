@@ -147,9 +147,9 @@ interface HeadProps {
 }
 
 const Head = ({ source, sentence, action }: HeadProps) => (
-  <section className="policy-head">
+  <section className="page-head policy-head">
     <div>
-      <div className="policy-meta">
+      <div className="page-meta">
         <Icon name="sources" />
         <Link to="/sources" search={{ source }} className="link">
           {source}
