@@ -90,7 +90,7 @@ test('takes nothing from a broker before the user agrees, and never deletes what
   const fresh = await attached('--fresh', '--yes')
   expect(await fresh.ended).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('messages of your broker that are nowhere else'),
+    stderr: expect.stringContaining('messages of your broker that are nowhere else') as unknown,
   })
 })
 
@@ -103,6 +103,6 @@ test('reports an address of another broker', async () => {
   started.push(one)
   expect(await one.ended).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('expected an address such as amqp://'),
+    stderr: expect.stringContaining('expected an address such as amqp://') as unknown,
   })
 })

@@ -103,7 +103,7 @@ describe('redrive dev', LONG, () => {
     const busy = dev(cwd, '--port', String(await freePort()))
     expect(await busy.ended).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining('uses the folder'),
+      stderr: expect.stringContaining('uses the folder') as unknown,
     })
     expect((await again.call('getReplay', { params: { id: plan.id } })).counts.resolved).toBe(24)
     signalGroup(second, 'SIGINT')
@@ -148,7 +148,7 @@ describe('redrive dev', LONG, () => {
       started.push(refused)
       expect(await refused.ended).toMatchObject({
         code: 1,
-        stderr: expect.stringMatching(/Cannot use the folder .*EACCES.*--dir/),
+        stderr: expect.stringMatching(/Cannot use the folder .*EACCES.*--dir/) as unknown,
       })
       chownSync(cwd, user.uid, user.gid)
       const allowed = startDev({ cwd, args, user })
@@ -172,7 +172,7 @@ describe('redrive dev', LONG, () => {
       code: 1,
       stderr: expect.stringContaining(
         `another process uses it. Choose another port: redrive dev --port ${port + 1}`,
-      ),
+      ) as unknown,
     })
     expect(readdirSync(cwd)).toEqual([])
     server.close()
@@ -184,7 +184,7 @@ describe('redrive dev', LONG, () => {
     const { ended } = dev(cwd, '--dir', '.', '--fresh', '--port', String(await freePort()))
     expect(await ended).toMatchObject({
       code: 5,
-      stderr: expect.stringContaining('has other files'),
+      stderr: expect.stringContaining('has other files') as unknown,
     })
     expect(readdirSync(cwd)).toEqual(['thesis.txt'])
   })

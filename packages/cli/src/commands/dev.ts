@@ -41,17 +41,17 @@ export interface DevOptions extends CommonOptions {
 /** Runs PostgreSQL, the server and a shop with failures, until Ctrl-C. Needs no other installed program. */
 export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode> {
   const started: Started = []
-  let failure: unknown
+  let isClean = true
   try {
     await expectFreePort(options.port)
     const stays = await start(io, options, started)
     if (stays && !io.signal.aborted) await once(io.signal, 'abort')
   } catch (error) {
-    failure = error
+    // A start that Ctrl-C ends is not a failure.
+    if (!io.signal.aborted) throw error
+  } finally {
+    isClean = await stopAll(io, started)
   }
-  const isClean = await stopAll(io, started)
-  // A start that Ctrl-C ends is not a failure.
-  if (failure !== undefined && !io.signal.aborted) throw failure
   return isClean ? EXIT.ok : EXIT.failure
 }
 

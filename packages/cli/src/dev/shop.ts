@@ -4,6 +4,7 @@ import { consume, type Logger } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { z } from 'zod'
 import { openShopQueue } from '../composition.ts'
+import { reasonOf } from '../failure.ts'
 
 /** The queue of the shop, and the name of its source. */
 export const SHOP_QUEUE = 'orders'
@@ -79,7 +80,8 @@ export async function startShop(pool: Pool, logger: Logger): Promise<Shop> {
     },
     open() {
       trickle ??= sendEvery().catch((error: unknown) => {
-        if (!closing.signal.aborted) logger.error(`The shop stopped sending orders: ${error}`)
+        if (!closing.signal.aborted)
+          logger.error(`The shop stopped sending orders: ${reasonOf(error)}`)
       })
     },
     async stop() {
