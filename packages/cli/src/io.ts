@@ -40,6 +40,8 @@ export interface Environment extends Readonly<Record<string, string | undefined>
   readonly REDRIVE_CONFIG?: string
   /** Folder of `redrive/config.json` with the profiles. Default: `.config` in the home folder. */
   readonly XDG_CONFIG_HOME?: string
+  /** Folder of the PostgreSQL that `redrive dev` downloads. Default: `.cache` in the home folder; `/var/cache` for root. */
+  readonly XDG_CACHE_HOME?: string
   /** Home folder of the user. */
   readonly HOME?: string
   /** Editor of `redrive edit`. */

@@ -122,7 +122,8 @@ export async function downloadBinaries(
 
 /** Returns the folder for downloads. All projects of a user share it. Root has none that other users can read. */
 export function cacheFolder(env: Environment): string {
-  const { XDG_CACHE_HOME, LOCALAPPDATA } = env as Readonly<Record<string, string | undefined>>
+  const { XDG_CACHE_HOME } = env
+  const { LOCALAPPDATA } = env as Readonly<Record<string, string | undefined>>
   const caches =
     XDG_CACHE_HOME ||
     (process.getuid?.() === 0

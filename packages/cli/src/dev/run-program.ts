@@ -9,8 +9,7 @@ export interface ProgramResult {
 
 /** Variables of programs of PostgreSQL: messages in English, and no settings of the user's own PostgreSQL. */
 export const PROGRAM_ENV: Readonly<Record<string, string | undefined>> = {
-  PATH: process.env['PATH'],
-  SystemRoot: process.env['SystemRoot'],
+  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))),
   LC_ALL: 'C',
 }
 
