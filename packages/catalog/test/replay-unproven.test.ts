@@ -247,12 +247,44 @@ describe('a replay to consumers that confirm nothing', () => {
     })
     const { refused, ...result } = await stage.catalog.putBack(source)
     expect(result).toMatchObject(counts)
-    expect(refused).toHaveLength(status === 'rejected' ? 1 : 0)
+    expect(refused).toHaveLength(status === 'rejected' ? 2 : 0)
     expect(returned.map(({ delivery }) => delivery.id)).toEqual(
       Array.from({ length: times }, () => first.deadLetter.delivery.id),
     )
     const { messages } = await stage.catalog.setAside.list({ sources: [stage.wire.source] })
     expect(messages).toHaveLength(status === 'rejected' ? 1 : 0)
+  })
+
+  test.each([
+    ['its body was edited later', {}, { edit: Buffer.from('{"n":2}') }],
+    ['it was published with a new key', { change: { force: true } }, undefined],
+  ] as const)('is put back next to its dead letter if %s', async (name, first, later) => {
+    const stage = await plain(`aside ${name}`, 1)
+    const ids = await stage.ids()
+    await stage.started({ selection: { ids }, ...first })
+    await stage.replayer.turn()
+    const [sent] = stage.wire.sent
+    if (sent === undefined) throw new Error('Nothing was published.')
+    const problem = { code: 'unreadable', message: 'The headers cannot be read.' } as const
+    stage.wire.back({ ...failedAgain(sent.deadLetter, sent.replayId), problem })
+    await stage.catalog.ingest(stage.wire)
+    if (later !== undefined) {
+      await stage.started({ selection: { ids }, change: later })
+      await stage.replayer.turn()
+      const edited = stage.wire.sent.at(-1)
+      if (edited === undefined) throw new Error('Nothing was published.')
+      stage.wire.back(failedAgain(edited.deadLetter, edited.replayId))
+      await stage.catalog.ingest(stage.wire)
+    }
+    const bodies: string[] = []
+    const source = Object.assign(stage.wire, {
+      putBack: async (letters: readonly DrainedDeadLetter[]) => {
+        for (const { delivery } of letters)
+          bodies.push(`${delivery.key} ${Buffer.from(delivery.bytes).toString()}`)
+      },
+    })
+    expect(await stage.catalog.putBack(source)).toMatchObject({ total: 2, done: 2, refused: [] })
+    expect(new Set(bodies).size).toBe(2)
   })
 
   test('does not count a set-aside message with another body as failed again', async () => {

@@ -19,12 +19,10 @@ export const COUNT_UNSETTLED: string = `
 select status, count(*)::integer as count from redrive_catalog.dead_letter
   where source_id = $1 and status in ('open', 'replaying', 'unknown') group by status`
 
-/** Open set-aside messages after an id. A replay of an open dead letter stays with it, for example if the broker rejected that. */
+/** Open set-aside messages after an id. */
 export const OPEN_SET_ASIDE_AFTER: string = `
-select a.id, a.kept_bytes::float8 as bytes from redrive_catalog.set_aside a
-  where a.source_id = $1 and a.status = 'open' and a.id > $2::uuid
-    and not exists (select from redrive_catalog.dead_letter d where d.id = a.replay_of and d.status = 'open')
-  order by a.id limit $3`
+select id, kept_bytes::float8 as bytes from redrive_catalog.set_aside
+  where source_id = $1 and status = 'open' and id > $2::uuid order by id limit $3`
 
 /** Locks in the order of ids, as the ingest does. The payloads are deleted with their rows. */
 export const DELETE_PUT_BACK_SET_ASIDE: string = `

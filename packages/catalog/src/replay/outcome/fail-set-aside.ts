@@ -37,7 +37,7 @@ export async function failSetAside(
     await run(NAME_REPLAYED, [
       returned.map(({ message }) => message.id),
       returned.map(({ letter }) => letter.id),
-      returned.map(({ item }) => item.is_edited),
+      returned.map(({ item }) => item.is_changed),
     ])
     if (mismatched > 0) await run(COUNT_MISMATCHES, [name, mismatched])
   })

@@ -12,6 +12,7 @@ import {
   DELETE_BODIES,
   REOPEN_REFAILED,
   SET_FAILED_AGAIN,
+  UNLINK_SET_ASIDE,
 } from './statements.ts'
 
 /** The entries of a batch, split by whether they are replays that failed again. */
@@ -97,6 +98,8 @@ async function keepBodies(run: RunSql, comebacks: readonly Comeback[]): Promise<
   const edited = comebacks.filter(({ item }) => item.is_edited)
   await run(KEEP_BODIES, [edited.map(({ letter }) => letter.id)])
   await run(DELETE_BODIES, [comebacks.map(({ letter }) => letter.id)])
+  const changed = comebacks.filter(({ item }) => item.is_changed)
+  await run(UNLINK_SET_ASIDE, [changed.map(({ letter }) => letter.id)])
 }
 
 async function reopenAll(run: RunSql, comebacks: readonly Comeback[]): Promise<void> {

@@ -18,7 +18,10 @@ export interface ReturnedMessage {
 export interface ItemRow extends SignedItem {
   readonly cycle: number
   readonly state: string
+  /** Whether the run changed the body. */
   readonly is_edited: boolean
+  /** Whether the run changed the body or the key. */
+  readonly is_changed: boolean
   /** Set if the item was found by message id and body, and not by its replay id. */
   readonly message_id?: string
 }

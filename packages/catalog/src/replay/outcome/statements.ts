@@ -83,7 +83,8 @@ update redrive_catalog.replay_item set state = $2, proof = $3, reason = $4, sett
  * The source is compared and not the origin, because one source can drain the dead letters of several queues.
  */
 export const REFAILED_ITEMS: string = `
-select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited
+select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited,
+    r.change is not null as is_changed
   from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
   where i.replay_id = any($1::uuid[]) and i.state not in ('planned', 'skipped', 'cancelled')`
 
@@ -92,7 +93,8 @@ select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'],
  * last failure must be newer than the known one: otherwise it is the original, which the broker delivered again.
  */
 export const RETURNED_ITEMS: string = `
-select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited, b.message_id
+select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited,
+    r.change is not null as is_changed, b.message_id
   from unnest($1::text[], $2::text[], $3::bigint[]) as b (message_id, content, last_ms)
     join redrive_catalog.replay_item i on i.content_sha256 = decode(b.content, 'hex')
       and i.state in ('publishing', 'published', 'unknown', 'not_returned')
@@ -135,6 +137,10 @@ update redrive_catalog.dead_letter d set status = 'open', version = d.version + 
       message, headers, history, runs)
   where d.id = c.id`
 
+/** A dead letter with another body or key no longer equals the earlier replays that were set aside. */
+export const UNLINK_SET_ASIDE: string = `
+update redrive_catalog.set_aside set replay_of = null where replay_of = any($1::uuid[])`
+
 export const SET_FAILED_AGAIN: string = `
 update redrive_catalog.replay_item set state = 'failed_again', settled_at = clock_timestamp(), lease_until = null,
     proof = $2
@@ -148,7 +154,7 @@ export const NAME_REPLAYED: string = `
 update redrive_catalog.set_aside a set explanation = a.explanation || ' It is a replay of the dead letter ' || d.id
     || case when d.status = 'open' then ', which is open again. Discard one of the two.'
       else ', which has the status "' || d.status || '".' end,
-    replay_of = case when not r.is_edited then d.id end
-  from unnest($1::uuid[], $2::uuid[], $3::boolean[]) as r (id, dead_letter_id, is_edited)
+    replay_of = case when not r.is_changed then d.id end
+  from unnest($1::uuid[], $2::uuid[], $3::boolean[]) as r (id, dead_letter_id, is_changed)
     join redrive_catalog.dead_letter d on d.id = r.dead_letter_id
   where a.id = r.id`
