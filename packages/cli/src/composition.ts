@@ -138,9 +138,16 @@ async function queueAt(
   return { isQuorum: connectionError === NOT_IMPLEMENTED, major }
 }
 
+/** 10 s, as other connections of Redrive. */
+const CONNECT_TIMEOUT_MS = 10_000
+
 async function connectWith(url: string, tls: Certificates | undefined) {
   const { connect } = await import('amqplib')
-  return connect(url, { ...tls, clientProperties: { connection_name: 'redrive peek' } })
+  return connect(url, {
+    ...tls,
+    timeout: CONNECT_TIMEOUT_MS,
+    clientProperties: { connection_name: 'redrive peek' },
+  })
 }
 
 interface AmqpError {
@@ -248,7 +255,8 @@ async function openPostgres(
   // One connection with one transaction, which is rolled back. The peek changes nothing.
   const pool = new pg.Pool({
     connectionString: href,
-    ...(tls === undefined ? {} : { ssl: tls }),
+    // A copy, because the driver hides the key in its options.
+    ...(tls === undefined ? {} : { ssl: { ...tls } }),
     max: 1,
     idleTimeoutMillis: 0,
     application_name: 'redrive peek',

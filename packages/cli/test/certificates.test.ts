@@ -111,6 +111,13 @@ describe('with a private authority and a client certificate', () => {
     }
   })
 
+  test('doctor uses them for every address: the driver of PostgreSQL hides the key in its options', async () => {
+    const addresses = [postgres, `${management}?vhost=/`]
+    const { stdout } = await run(['doctor', ...addresses, '--json', ...files], real)
+    expect(stdout).not.toContain('--cert FILE')
+    expect(JSON.parse(stdout)).toMatchObject({ brokers: [{}, {}] })
+  })
+
   test('doctor uses the certificates of the config', async () => {
     const tls = { ca: files[1], cert: files[3], key: files[5] }
     const config = {
@@ -160,6 +167,7 @@ describe('a rejected certificate', () => {
   test.each([
     [['amqp://localhost', 'q', ...ca], 'Expected an address with amqps://'],
     [['amqps://localhost', 'q', '--cert', 'a.pem'], 'both --cert and --key'],
+    [['postgres://h/d?sslmode=no-verify', 'q', ...ca], 'Expected no "sslmode" in the address'],
     [['amqps://localhost', 'q', '--ca', '/none.pem'], '--ca: cannot read the file "/none.pem"'],
     [['amqps://localhost', 'q', '--ca', import.meta.filename], 'no text in PEM'],
   ])('%j is a wrong use', async (args, message) => {

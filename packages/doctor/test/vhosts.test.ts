@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer, get } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { diagnose } from '../src/index.ts'
 import { deploy, rabbitmqWorld, type RabbitmqWorld } from './rabbitmq.world.ts'
@@ -45,6 +48,29 @@ test('checks every vhost with queues if the options name none, and the broker on
   expect(all.filter(({ check }) => check === 'rabbitmq.one-node')).toHaveLength(1)
   expect(all.filter(({ subject }) => subject.includes(unused.vhost))).toEqual([])
   expect(all.find(({ subject }) => subject === ours[0])?.fix).toContain('durable: true')
+})
+
+test('reports that it did not check the other vhosts if they cannot be listed', async () => {
+  const target = new URL(shop.management)
+  const proxy = createServer((request, response) => {
+    if (request.url?.startsWith('/api/vhosts') === true) {
+      response.writeHead(503).end()
+      return
+    }
+    const { method, headers } = request
+    get({ host: target.hostname, port: target.port, path: request.url, method, headers }, (real) =>
+      real.pipe(response.writeHead(real.statusCode ?? 500, real.headers)),
+    )
+  })
+  proxy.listen(0, '127.0.0.1')
+  await once(proxy, 'listening')
+  const management = new URL(shop.management)
+  management.port = String((proxy.address() as AddressInfo).port)
+  const { brokers } = await diagnose({ rabbitmq: { management: management.href } })
+  proxy.close()
+  expect(brokers.flatMap(({ findings }) => findings)).toContainEqual(
+    expect.objectContaining({ check: 'rabbitmq.unreadable', subject: 'vhosts' }),
+  )
 })
 
 test('checks only the vhost that the options name', async () => {

@@ -79,7 +79,7 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
   const read = url === null ? undefined : READERS[url.protocol]
   if (url === null || read === undefined) throw notAnAddress()
   const { rabbitmq, kafka, postgres } = read(url)
-  const secure = tls === undefined ? {} : { tls }
+  const secure = withTls(tls)
   if (rabbitmq !== undefined) return { rabbitmq: { ...rabbitmq, ...secure } }
   if (postgres !== undefined) return { postgres: { ...postgres, ...secure } }
   if (kafka === undefined) throw notAnAddress()
@@ -131,7 +131,7 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
 type SourceConfig = Config['sources'][string]
 type PostgresConfig = Partial<Pick<NonNullable<SourceConfig['postgres']>, 'url' | 'tls'>>
 
-/** Returns the option `tls` with the texts of the files, which are read once. */
+/** Returns the option `tls` with a copy of the texts, because a driver may change its options. */
 const withTls = (tls: Certificates | undefined): { readonly tls?: Certificates } =>
   tls === undefined ? {} : { tls: { ...tls } }
 

@@ -40,11 +40,21 @@ export function certificatesOf(
         EXIT.usage,
         `Expected an address with ${secure}// instead of ${protocol}//, because --ca, --cert and --key are for TLS.`,
       )
+    const parameter = sslParameterIn(address)
+    if (parameter !== undefined)
+      throw new CommandError(
+        EXIT.usage,
+        `Expected no "${parameter}" in the address, because it would replace --ca, --cert and --key.`,
+      )
   }
   const read = (name: keyof Certificates, file: string | undefined): Certificates =>
     file === undefined ? {} : { [name]: pemIn(`--${name}`, resolve(cwd, file)) }
   return { ...read('ca', ca), ...read('cert', cert), ...read('key', key) }
 }
+
+/** The driver of PostgreSQL prefers the parameters of an address, for example one that checks no certificate. */
+const sslParameterIn = (address: string): string | undefined =>
+  [...(URL.parse(address)?.searchParams.keys() ?? [])].find((name) => name.startsWith('ssl'))
 
 function pemIn(flag: string, file: string): string {
   let text: string

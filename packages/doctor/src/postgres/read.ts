@@ -39,7 +39,10 @@ export async function readPostgres(options: PostgresOptions): Promise<PostgresFa
   const reading = new Reading()
   const client = new Client({
     connectionString: options.url,
-    ...(options.tls === undefined ? {} : { ssl: options.tls }),
+    // A copy, because the driver hides the key in its options.
+    ...(options.tls === undefined
+      ? {}
+      : { ssl: options.tls === false ? false : { ...options.tls } }),
     connectionTimeoutMillis: timeoutMs,
     query_timeout: timeoutMs,
     application_name: 'redrive doctor',

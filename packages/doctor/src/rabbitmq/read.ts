@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { get } from 'node:https'
 import { text } from 'node:stream/consumers'
-import type { Severity } from '../finding.ts'
+import type { Severity, Unreadable } from '../finding.ts'
 import { ANSWER_MS, firstAnswer, Reading } from '../reading.ts'
 import type { TlsOptions } from '../tls.ts'
 import { askAmqp } from './amqp.ts'
@@ -136,17 +136,24 @@ async function readByManagement(
   }
 }
 
-/** Returns the vhosts that the user may access, `/` first; none if they cannot be read. The facts of `/` show the reason. */
-export async function readVhosts(
-  options: RabbitmqOptions,
-  url: string,
-): Promise<readonly string[]> {
-  const rows = await new Reading().fact(
+/** The vhosts of a broker, or why they cannot be read. */
+export interface Vhosts {
+  readonly names: readonly string[]
+  readonly unreadable: readonly Unreadable[]
+}
+
+/** Reads the vhosts that the user may access, `/` first. */
+export async function readVhosts(options: RabbitmqOptions, url: string): Promise<Vhosts> {
+  const reading = new Reading()
+  const rows = await reading.fact(
     { what: 'vhosts', allow: NEEDS_MONITORING, hides: 'loss' },
     async () => rowsOf(await managementApi(url, options)('vhosts?columns=name')),
   )
   const names = (rows ?? []).map(({ name }) => String(name))
-  return names.toSorted((one, other) => Number(other === '/') - Number(one === '/'))
+  return {
+    names: names.toSorted((one, other) => Number(other === '/') - Number(one === '/')),
+    unreadable: reading.unreadable,
+  }
 }
 
 /** Columns without statistics, which make this answer slow. */
@@ -221,7 +228,7 @@ function managementApi(
   const base = new URL(`${pathname.replace(/\/$/, '')}/api/`, origin)
   const credentials = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
   const authorization = `Basic ${Buffer.from(credentials).toString('base64')}`
-  const request = tls === undefined ? fetched : requested(tls)
+  const request = tls === undefined || base.protocol === 'http:' ? fetched : requested(tls)
   return async (path) => {
     const signal = AbortSignal.timeout(timeoutMs)
     const { status, json } = await request(new URL(path, base), {
