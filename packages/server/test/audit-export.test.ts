@@ -270,8 +270,12 @@ describe('the export of a server', () => {
     await until('two entries', async () => (await read()).length === 2)
     const [first] = await read()
     expect(first).toMatchObject({ operation: 'createToken', outcome: 'requested', sequence: 1 })
-    const metrics = await (await served.get('/metrics')).text()
-    expect(metrics).toContain('redrive_audit_export_waiting_entries{target="file"} 0')
+    // The position is stored after the file has the entries.
+    const metrics = await until(
+      'metrics without waiting entries',
+      async () => (await served.get('/metrics')).text(),
+      { accept: (text) => text.includes('redrive_audit_export_waiting_entries{target="file"} 0') },
+    )
     expect(metrics).toContain('redrive_audit_export_delay_seconds{target="file"} 0')
   })
 })

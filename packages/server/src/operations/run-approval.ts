@@ -43,7 +43,7 @@ function pausedTooLong(run: ReplayRun | undefined, maxMs: number): string | unde
 }
 
 /** The planner of automatic replays. It is not a person. */
-const NOBODY = 'redrive'
+const AUTOMATIC_PLANNER = 'redrive'
 
 /** Returns why the approval of a run has ended, or undefined: its planner or approver has lost the permission since. */
 export async function endedApproval(
@@ -57,7 +57,7 @@ export async function endedApproval(
     ['approved', approvedBy, 'approve'],
   ] as const
   for (const [did, person, action] of people) {
-    if (person === undefined || person === NOBODY) continue
+    if (person === undefined || person === AUTOMATIC_PLANNER) continue
     if (grantsAllow(await identity.grantsOf(person), action, source)) continue
     return `The user who ${did} this run no longer has permission "${action}" on source "${source}", or has not signed in for longer than auth.oidc.groupsMaxAge. So its approval has ended. Ask another person to approve it again.`
   }
