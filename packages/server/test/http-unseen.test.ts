@@ -226,3 +226,20 @@ test('a dead letter with a missing key is shown without its body, and the error 
   expect(problem?.detail).toContain('key "k1"')
   expect(problem?.detail).toContain('"encryptionKeys.all" of the server config')
 })
+
+test('a plan whose change has a missing key is readable and can be cancelled', async () => {
+  const keys = { current: 'k1', get: () => Buffer.alloc(32, 7) }
+  const encrypting = catalog({ pool, keys })
+  const { ids } = await fill(encrypting, 'orders', 1)
+  const { id } = await encrypting.replays.plan({
+    selection: { ids },
+    by: 'ada',
+    change: { edit: Buffer.from('{}') },
+  })
+  const later = { current: 'k2', get: () => undefined }
+  const other = await staged(pool, { catalog: () => catalog({ pool, keys: later }) })
+  const params = { id }
+  const { approval } = await other.as('admin').call('getReplay', { params })
+  expect(approval?.actions).toEqual(['approve', 'view_payload', 'view_unmasked'])
+  expect((await other.as('admin').call('cancelReplay', { params })).state).toBe('cancelled')
+})

@@ -1,11 +1,11 @@
 import type { Output } from '@redrive/api'
 import type { ReplayRun } from '@redrive/catalog'
-import { formatDuration } from '@redrive/core'
+import { formatDuration, isRedriveError } from '@redrive/core'
 import { grantsAllow } from '../access/allow.ts'
 import { cached } from '../cached.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
-import { actionsToSee } from './run-change.ts'
+import { actionsToSee, ALL_TO_SEE } from './run-change.ts'
 
 type Run = Output<'getReplay'>
 
@@ -22,7 +22,15 @@ const KEPT_MS = 5_000
 /** Reads what an approval of one run needs. The change of a run never changes, so it is read once. */
 export function approvalReader(parts: OperationDeps, id: string): ReadApproval {
   const runs = parts.catalog.replays
-  const toSee = cached(Number.POSITIVE_INFINITY, async () => actionsToSee(await runs.change(id)))
+  const toSee = cached(Number.POSITIVE_INFINITY, async () => {
+    try {
+      return actionsToSee(await runs.change(id))
+    } catch (error) {
+      // The key of the change is missing. The run must still be readable, so that a user can cancel it.
+      if (!isRedriveError(error, 'CONFLICT')) throw error
+      return ALL_TO_SEE
+    }
+  })
   const ended = cached(KEPT_MS, async () => {
     const run = await runs.run(id)
     return pausedTooLong(run, runs.approvalMaxPauseMs) ?? endedApproval(parts, run)

@@ -23,6 +23,9 @@ export function runChange({ catalog, guard }: OperationDeps): Handlers<'getRepla
   }
 }
 
+/** The permissions to see every change. */
+export const ALL_TO_SEE: readonly Action[] = ['view_payload', 'view_unmasked']
+
 /**
  * Returns the permissions that a person needs to see the whole change of a run. A person who approves a run
  * must be able to see what it does.
@@ -30,7 +33,7 @@ export function runChange({ catalog, guard }: OperationDeps): Handlers<'getRepla
 export function actionsToSee(change: ReplayChange | undefined): readonly Action[] {
   const { kind, isHidden } = viewOf(change, false)
   if (kind === 'none' || kind === 'force') return []
-  return isHidden ? ['view_payload', 'view_unmasked'] : ['view_payload']
+  return isHidden ? ALL_TO_SEE : ['view_payload']
 }
 
 type ChangeView = Output<'getReplayChange'>
