@@ -4,6 +4,7 @@ import { IDENTITY } from './mutants/identity.ts'
 import { FORGED, MASKS } from './mutants/masks.ts'
 import { OTHER_SITES } from './mutants/other-sites.ts'
 import { OUTGOING } from './mutants/outgoing.ts'
+import { PROTOCOLS } from './mutants/protocols.ts'
 import { REPLAYS } from './mutants/replays.ts'
 import { SIZES } from './mutants/sizes.ts'
 import { STATEMENTS } from './mutants/statements.ts'
@@ -19,4 +20,5 @@ export const MUTANTS: readonly Mutant[] = [
   ...SIZES,
   ...MASKS,
   ...FORGED,
+  ...PROTOCOLS,
 ]

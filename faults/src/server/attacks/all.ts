@@ -13,12 +13,15 @@ import { SLOW } from './slow.ts'
 import { DEVELOPMENT } from './development.ts'
 import { ELSEWHERE } from './foreign-origin.ts'
 import { APPROVAL } from './approval.ts'
+import { GROUPS } from './groups.ts'
+import { MCP } from './mcp.ts'
+import { SMUGGLING } from './smuggling.ts'
 
 /**
  * These scenarios take too long for `--smoke`: thousands of statements, large bodies, and clients
  * or plans that wait.
  */
-const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW, FORGED]
+const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW, FORGED, GROUPS, MCP, SMUGGLING]
 
 const ALL: readonly Scenario[] = [
   CSRF,
@@ -34,6 +37,9 @@ const ALL: readonly Scenario[] = [
   APPROVAL,
   MASKS,
   FORGED,
+  GROUPS,
+  MCP,
+  SMUGGLING,
   SLOW,
 ]
 
