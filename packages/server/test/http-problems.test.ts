@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { get, type IncomingMessage } from 'node:http'
+import { text } from 'node:stream/consumers'
 import { type ApiError, PROBLEMS } from '@redrive/api'
 import type { Catalog } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
@@ -41,6 +44,16 @@ describe('an invalid request', () => {
         expect.stringContaining('query.limit'),
         expect.stringContaining('stats'),
       ],
+    })
+  })
+
+  test('is rejected with two hosts', async () => {
+    const sent = get(`${stage.url}/livez`, { headers: ['Host', 'a', 'HOST', 'b'], setHost: false })
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage]
+    expect(answer.statusCode).toBe(400)
+    expect(JSON.parse(await text(answer))).toMatchObject({
+      code: 'invalid',
+      detail: 'Expected one header "host". Check the proxy.',
     })
   })
 

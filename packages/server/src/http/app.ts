@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
 import cookie from '@fastify/cookie'
 import type { Operation } from '@redrive/api'
 import { type Route, ROUTES } from '@redrive/api/internal'
@@ -109,9 +110,17 @@ function onEveryRequest(app: FastifyInstance, limits: RateLimits): void {
         `The URL is longer than ${URL_MAX} characters. Send fewer filters.`,
       )
     }
+    // Node uses the first one. A proxy may use the other one (RFC 9112 requires to reject it).
+    if (hostsIn(request.raw) > 1) {
+      throw new ProblemError('invalid', 'Expected one header "host". Check the proxy.')
+    }
     if (request.routeOptions.config.rateLimit !== false) await limits.address(request)
   })
 }
+
+/** Node gives names and values in turn. */
+const hostsIn = ({ rawHeaders }: IncomingMessage): number =>
+  rawHeaders.filter((text, at) => at % 2 === 0 && text.toLowerCase() === 'host').length
 
 function onEveryResponse(app: FastifyInstance, { onAnswered }: AppOptions): void {
   app.addHook('onResponse', async (request, reply) => {
