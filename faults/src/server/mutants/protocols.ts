@@ -26,9 +26,4 @@ export const PROTOCOLS: readonly Mutant[] = [
     'const text = safeJson(bounded(value), 1)',
     'const text = safeJson(bounded(value), 1).replace(/\\\\u([0-9a-f]{4})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))',
   ]),
-  weakened('mcp', 'results for an agent have no limit', [
-    UNTRUSTED,
-    'const RESULT_MAX = 65_536',
-    'const RESULT_MAX = 65_536_000',
-  ]),
 ]
