@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommandError, EXIT } from '../exit.ts'
+import { type Marker, MARKER, NEW_MARKER, readMarker, writeMarker } from './marker.ts'
 
 /** A folder that only this process uses. */
 export interface LockedFolder {
@@ -19,24 +20,32 @@ export interface DevFolder {
   readonly isNew: boolean
 }
 
-/** Marks a folder of `redrive dev`, and holds what a later start needs. */
-const MARKER = 'dev.json'
 const LOCK = 'dev.pid'
 /** Exists when the catalog may have messages of the user's broker, which are nowhere else. */
 export const ATTACHED = 'attached.json'
 /** All files of this folder, for git. */
 const IGNORE = '*\n'
 
-interface Marker {
-  readonly password: string
-}
+/** The names that `redrive dev` creates in its folder, except for the marker and the lock. */
+const CREATED = [
+  '.gitignore',
+  ATTACHED,
+  'postgres',
+  'postgres.log',
+  'postgres.new',
+  'postgres.password',
+  'redrive.config.json',
+  'server.log',
+  'shop.json',
+]
 
 /** Creates the folder, unless it exists, and reserves it for this process. */
 export function lockFolder(path: string): LockedFolder {
   return explained(path, () => {
     // Root starts PostgreSQL as another user, who must be able to enter it. Secrets in it have their own mode.
     mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o755 : 0o700 })
-    if (!existsSync(join(path, MARKER)) && readdirSync(path).some((name) => name !== LOCK)) {
+    const isMarked = readMarker(path) !== undefined
+    if (!isMarked && readdirSync(path).some((name) => name !== LOCK && name !== NEW_MARKER)) {
       throw new CommandError(
         EXIT.conflict,
         `The folder "${path}" has other files, and nothing was changed. Choose an empty or new folder with --dir.`,
@@ -48,8 +57,9 @@ export function lockFolder(path: string): LockedFolder {
   })
 }
 
-/** Deletes all data of the folder. No PostgreSQL may use it. */
+/** Deletes the data that `redrive dev` created in the folder, and no other file. No PostgreSQL may use it. */
 export function clearFolder({ path }: LockedFolder): void {
+  if (readMarker(path) === undefined) return
   if (existsSync(join(path, ATTACHED))) {
     throw new CommandError(
       EXIT.conflict,
@@ -57,25 +67,26 @@ export function clearFolder({ path }: LockedFolder): void {
     )
   }
   explained(path, () => {
-    for (const name of readdirSync(path)) {
-      if (name !== LOCK) rmSync(join(path, name), { recursive: true, force: true })
-    }
+    // The marker is the last one, so that a later start continues an interrupted deletion.
+    for (const name of [...CREATED, NEW_MARKER, MARKER])
+      rmSync(join(path, name), { recursive: true, force: true })
   })
 }
 
 /** Reads the settings of the folder. The first start creates them. */
 export function readFolder({ path }: LockedFolder): DevFolder {
   return explained(path, () => {
-    const marker = join(path, MARKER)
-    const isNew = !existsSync(marker)
-    if (isNew) {
-      const created: Marker = { password: randomBytes(18).toString('hex') }
-      writeFileSync(marker, JSON.stringify(created), { mode: 0o600 })
-      writeFileSync(join(path, '.gitignore'), IGNORE)
-    }
-    const { password } = JSON.parse(readFileSync(marker, 'utf8')) as Marker
-    return { path, password, isNew }
+    const found = readMarker(path)
+    const { password } = found ?? createMarker(path)
+    return { path, password, isNew: found === undefined }
   })
+}
+
+function createMarker(path: string): Marker {
+  const created: Marker = { redrive: 'dev', password: randomBytes(18).toString('hex') }
+  writeMarker(path, created)
+  writeFileSync(join(path, '.gitignore'), IGNORE)
+  return created
 }
 
 /** Adds what to do to errors of the file system. */

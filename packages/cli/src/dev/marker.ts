@@ -1,0 +1,45 @@
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { CommandError, EXIT } from '../exit.ts'
+
+/** The file that marks a folder of `redrive dev`, and keeps what a later start needs. */
+export const MARKER = 'redrive-dev.json'
+/** The marker while it is written. */
+export const NEW_MARKER = `${MARKER}.new`
+
+/** A file with this name alone proves nothing: a user may have one. So the content is checked, too. */
+const markerSchema = z.object({
+  redrive: z.literal('dev'),
+  /** Password of the database. */
+  password: z.string().regex(/^[0-9a-f]{16,}$/),
+})
+export type Marker = z.output<typeof markerSchema>
+
+/** Returns the marker of a folder, or undefined if it has none. Throws if the content is not that of a marker. */
+export function readMarker(folder: string): Marker | undefined {
+  const file = join(folder, MARKER)
+  if (!existsSync(file)) return undefined
+  const { data } = markerSchema.safeParse(parsed(readFileSync(file, 'utf8')))
+  if (data !== undefined) return data
+  throw new CommandError(
+    EXIT.conflict,
+    `The file "${file}" is damaged, or redrive dev did not create it. Nothing was changed. Choose another folder with --dir. If redrive dev created "${folder}" and you need none of its data, delete that folder.`,
+  )
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // The schema rejects it, and the caller reports it.
+    return undefined
+  }
+}
+
+/** Writes the marker completely or not at all. */
+export function writeMarker(folder: string, marker: Marker): void {
+  const unfinished = join(folder, NEW_MARKER)
+  writeFileSync(unfinished, `${JSON.stringify(marker)}\n`, { mode: 0o600, flush: true })
+  renameSync(unfinished, join(folder, MARKER))
+}
