@@ -6,15 +6,19 @@ import { CommandError, EXIT } from '../exit.ts'
 /** The file that marks a folder of `redrive dev`, and keeps what a later start needs. */
 export const MARKER = 'redrive-dev.json'
 /** The marker while it is written. */
-export const NEW_MARKER = `${MARKER}.new`
+export const NEW_MARKER: string = `${MARKER}.new`
+
+export interface Marker {
+  readonly redrive: 'dev'
+  /** Password of the database. */
+  readonly password: string
+}
 
 /** A file with this name alone proves nothing: a user may have one. So the content is checked, too. */
-const markerSchema = z.object({
+const markerSchema: z.ZodType<Marker> = z.object({
   redrive: z.literal('dev'),
-  /** Password of the database. */
   password: z.string().regex(/^[0-9a-f]{16,}$/),
 })
-export type Marker = z.output<typeof markerSchema>
 
 /** Returns the marker of a folder, or undefined if it has none. Throws if the content is not that of a marker. */
 export function readMarker(folder: string): Marker | undefined {
