@@ -1,5 +1,14 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ATTACHED, clearFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
@@ -67,5 +76,64 @@ describe('--fresh', () => {
     expect(() => clearFolder(locked)).toThrow('nothing was deleted')
     locked.release()
     expect(existsSync(join(folder, ATTACHED))).toBe(true)
+  })
+})
+
+describe('the lock of a folder', () => {
+  const lockOf = (folder: string) => join(folder, 'redrive-dev.lock')
+  const write = (folder: string, owner: object) =>
+    writeFileSync(lockOf(folder), JSON.stringify({ token: 'other', host: hostname(), ...owner }))
+  /** The id of a process that has ended. */
+  const endedPid = () => spawnSync(process.execPath, ['--version']).pid
+
+  test('refuses a second start, also in the same process', () => {
+    const folder = devFolder()
+    const first = lockFolder(folder)
+    expect(() => lockFolder(folder)).toThrow(/uses the folder .*--dir.*delete ".*redrive-dev.lock"/)
+    first.release()
+    lockFolder(folder).release()
+    expect(existsSync(lockOf(folder))).toBe(false)
+  })
+
+  test.each([
+    ['a running process', { pid: process.ppid }],
+    ['a process of another host', { pid: 1, host: 'other.example' }],
+  ])('is kept when it belongs to %s', (_, owner) => {
+    const folder = devFolder()
+    write(folder, owner)
+    const before = readFileSync(lockOf(folder), 'utf8')
+    expect(() => lockFolder(folder)).toThrow(`process ${owner.pid} on the host`)
+    expect(readFileSync(lockOf(folder), 'utf8')).toBe(before)
+  })
+
+  test.each([
+    ['has ended', endedPid],
+    ['had the id of this process', () => process.pid],
+  ])('is replaced when its process %s', (_, pid) => {
+    const folder = devFolder()
+    write(folder, { pid: pid() })
+    const { release } = lockFolder(folder)
+    expect(JSON.parse(readFileSync(lockOf(folder), 'utf8'))).toMatchObject({
+      pid: process.pid,
+      host: hostname(),
+      token: expect.not.stringMatching('other') as unknown,
+    })
+    release()
+    expect(readdirSync(folder)).toEqual(['.gitignore', 'redrive-dev.json'])
+  })
+
+  test('is kept at the release when another process has replaced it', () => {
+    const folder = devFolder()
+    const { release } = lockFolder(folder)
+    write(folder, { pid: process.ppid })
+    release()
+    expect(existsSync(lockOf(folder))).toBe(true)
+  })
+
+  test('is refused while another process replaces it', () => {
+    const folder = devFolder()
+    write(folder, { pid: endedPid() })
+    writeFileSync(`${lockOf(folder)}.takeover`, '{}')
+    expect(() => lockFolder(folder)).toThrow('Another redrive dev starts in the folder')
   })
 })

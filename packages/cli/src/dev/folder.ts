@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CommandError, EXIT } from '../exit.ts'
+import { LOCK, takeLock, TAKEOVER } from './lock.ts'
 import { type Marker, MARKER, NEW_MARKER, readMarker, writeMarker } from './marker.ts'
 
 /** A folder that only this process uses. */
@@ -20,12 +21,13 @@ export interface DevFolder {
   readonly isNew: boolean
 }
 
-const LOCK = 'dev.pid'
 /** Exists when the catalog may have messages of the user's broker, which are nowhere else. */
 export const ATTACHED = 'attached.json'
 /** All files of this folder, for git. */
 const IGNORE = '*\n'
 
+/** The names that an interrupted first start can leave without a marker. */
+const BEFORE_MARKER = [LOCK, TAKEOVER, NEW_MARKER]
 /** The names that `redrive dev` creates in its folder, except for the marker and the lock. */
 const CREATED = [
   '.gitignore',
@@ -45,15 +47,13 @@ export function lockFolder(path: string): LockedFolder {
     // Root starts PostgreSQL as another user, who must be able to enter it. Secrets in it have their own mode.
     mkdirSync(path, { recursive: true, mode: process.getuid?.() === 0 ? 0o755 : 0o700 })
     const isMarked = readMarker(path) !== undefined
-    if (!isMarked && readdirSync(path).some((name) => name !== LOCK && name !== NEW_MARKER)) {
+    if (!isMarked && readdirSync(path).some((name) => !BEFORE_MARKER.includes(name))) {
       throw new CommandError(
         EXIT.conflict,
         `The folder "${path}" has other files, and nothing was changed. Choose an empty or new folder with --dir.`,
       )
     }
-    const lock = join(path, LOCK)
-    takeLock(lock, path)
-    return { path, release: () => rmSync(lock, { force: true }) }
+    return { path, release: takeLock(path) }
   })
 }
 
@@ -101,26 +101,5 @@ function explained<T>(path: string, work: () => T): T {
       `Cannot use the folder "${path}": ${message}. Choose a folder that you may write to with --dir.`,
       { cause: error },
     )
-  }
-}
-
-function takeLock(lock: string, path: string): void {
-  const owner = existsSync(lock) ? Number(readFileSync(lock, 'utf8')) : 0
-  if (owner > 0 && owner !== process.pid && isRunning(owner)) {
-    throw new CommandError(
-      EXIT.conflict,
-      `Another redrive dev (process ${owner}) uses the folder "${path}". Stop it, or choose another folder with --dir. If process ${owner} is another program, delete "${lock}".`,
-    )
-  }
-  writeFileSync(lock, String(process.pid))
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // The process exists, and belongs to another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
