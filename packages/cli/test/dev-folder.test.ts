@@ -66,7 +66,7 @@ describe('--fresh', () => {
     const locked = lockFolder(folder)
     clearFolder(locked)
     locked.release()
-    expect(readdirSync(folder)).toEqual(['notes.md'])
+    expect(readdirSync(folder)).toEqual(['.gitignore', 'notes.md', 'redrive-dev.json'])
   })
 
   test('keeps everything when messages of a broker are in the folder', () => {

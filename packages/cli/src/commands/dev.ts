@@ -4,6 +4,7 @@ import { relative, resolve } from 'node:path'
 import type { Group } from '@redrive/api'
 import { attach, type Attached } from '../dev/attach.ts'
 import { openBrowser } from '../dev/browser.ts'
+import { claimDatabase } from '../dev/claim-database.ts'
 import { writeConfig } from '../dev/config.ts'
 import { prepareFolder, startDatabase } from '../dev/database.ts'
 import { lockFolder } from '../dev/folder.ts'
@@ -64,6 +65,7 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
   const attached = await attachedBy(io, path, options)
   const own = options.database === undefined ? await startDatabase(io, folder) : undefined
   if (own !== undefined) started.push({ what: 'PostgreSQL', stop: () => own.stop() })
+  if (options.database !== undefined) await claimDatabase(folder, options.database)
   const database = options.database ?? own?.url ?? ''
   const { sources } = attached ?? { sources: SHOP_SOURCES }
   const { config, file } = await writeConfig(io, path, { database, port: options.port, sources })

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:
 import { join } from 'node:path'
 import { CommandError, EXIT } from '../exit.ts'
 import { LOCK, takeLock, TAKEOVER } from './lock.ts'
-import { type Marker, MARKER, NEW_MARKER, readMarker, writeMarker } from './marker.ts'
+import { type Marker, NEW_MARKER, readMarker, writeMarker } from './marker.ts'
 
 /** A folder that only this process uses. */
 export interface LockedFolder {
@@ -15,9 +15,8 @@ export interface LockedFolder {
 /** The folder with all data of `redrive dev`. */
 export interface DevFolder {
   readonly path: string
-  /** Password of the database. */
-  readonly password: string
-  /** Whether this start has created the data. */
+  readonly marker: Marker
+  /** Whether this start creates the database files. */
   readonly isNew: boolean
 }
 
@@ -59,7 +58,8 @@ export function lockFolder(path: string): LockedFolder {
 
 /** Deletes the data that `redrive dev` created in the folder, and no other file. No PostgreSQL may use it. */
 export function clearFolder({ path }: LockedFolder): void {
-  if (readMarker(path) === undefined) return
+  const marker = readMarker(path)
+  if (marker === undefined) return
   if (existsSync(join(path, ATTACHED))) {
     throw new CommandError(
       EXIT.conflict,
@@ -67,23 +67,24 @@ export function clearFolder({ path }: LockedFolder): void {
     )
   }
   explained(path, () => {
-    // The marker is the last one, so that a later start continues an interrupted deletion.
-    for (const name of [...CREATED, NEW_MARKER, MARKER])
-      rmSync(join(path, name), { recursive: true, force: true })
+    for (const name of CREATED) rmSync(join(path, name), { recursive: true, force: true })
+    // The marker is replaced last, so that a later start continues an interrupted deletion. The databases of the
+    // user keep their tables.
+    createMarker(path, marker.databases)
   })
 }
 
 /** Reads the settings of the folder. The first start creates them. */
 export function readFolder({ path }: LockedFolder): DevFolder {
   return explained(path, () => {
-    const found = readMarker(path)
-    const { password } = found ?? createMarker(path)
-    return { path, password, isNew: found === undefined }
+    const marker = readMarker(path) ?? createMarker(path)
+    return { path, marker, isNew: !existsSync(join(path, 'postgres')) }
   })
 }
 
-function createMarker(path: string): Marker {
-  const created: Marker = { redrive: 'dev', password: randomBytes(18).toString('hex') }
+function createMarker(path: string, databases: readonly string[] = []): Marker {
+  const password = randomBytes(18).toString('hex')
+  const created: Marker = { redrive: 'dev', password, databases }
   writeMarker(path, created)
   writeFileSync(join(path, '.gitignore'), IGNORE)
   return created

@@ -12,12 +12,15 @@ export interface Marker {
   readonly redrive: 'dev'
   /** Password of the database. */
   readonly password: string
+  /** Databases of the user in which starts of this folder have created tables: host, port and name. */
+  readonly databases: readonly string[]
 }
 
 /** A file with this name alone proves nothing: a user may have one. So the content is checked, too. */
 const markerSchema: z.ZodType<Marker> = z.object({
   redrive: z.literal('dev'),
   password: z.string().regex(/^[0-9a-f]{16,}$/),
+  databases: z.array(z.string()),
 })
 
 /** Returns the marker of a folder, or undefined if it has none. Throws if the content is not that of a marker. */
@@ -46,4 +49,10 @@ export function writeMarker(folder: string, marker: Marker): void {
   const unfinished = join(folder, NEW_MARKER)
   writeFileSync(unfinished, `${JSON.stringify(marker)}\n`, { mode: 0o600, flush: true })
   renameSync(unfinished, join(folder, MARKER))
+}
+
+/** Changes some values of the marker. */
+export function changeMarker(folder: string, change: Partial<Marker>): void {
+  const marker = readMarker(folder)
+  if (marker !== undefined) writeMarker(folder, { ...marker, ...change })
 }

@@ -30,7 +30,7 @@ const USER = 'redrive'
 
 /** Creates the database files, unless they exist. */
 export async function createCluster(
-  { path, password }: DevFolder,
+  { path, marker: { password } }: DevFolder,
   { initdb, account }: Binaries,
 ): Promise<void> {
   const data = join(path, 'postgres')
@@ -91,7 +91,7 @@ async function stopPostgres(path: string, { pgCtl, account }: Binaries): Promise
 
 /** Starts PostgreSQL on a free port of 127.0.0.1. */
 export async function startPostgres(
-  { path, password }: DevFolder,
+  { path, marker: { password } }: DevFolder,
   binaries: Binaries,
   signal: AbortSignal,
 ): Promise<DevDatabase> {

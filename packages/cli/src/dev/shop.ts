@@ -6,8 +6,8 @@ import { z } from 'zod'
 import { openShopQueue } from '../composition.ts'
 import { reasonOf } from '../failure.ts'
 
-/** The queue of the shop, and the name of its source. */
-export const SHOP_QUEUE = 'orders'
+/** The queue of the shop, and the name of its source. A name of users would take the messages of their queue. */
+export const SHOP_QUEUE = 'redrive-dev-shop'
 
 /** The failures that a new shop has, by cause. */
 export const SEEDS = { outage: 24, schema: 7, poison: 1 } as const
