@@ -12,6 +12,7 @@ import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ATTACHED, clearFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
+import { claimMode, expectMode, modeOf } from '../src/dev/mode.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'redrive-dev-folder-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -135,5 +136,33 @@ describe('the lock of a folder', () => {
     write(folder, { pid: endedPid() })
     writeFileSync(`${lockOf(folder)}.takeover`, '{}')
     expect(() => lockFolder(folder)).toThrow('Another redrive dev starts in the folder')
+  })
+})
+
+describe('the mode of a folder', () => {
+  const orders = modeOf('amqp://app:secret@rabbit', 'orders')
+
+  test('is the shop, or a broker and a queue', () => {
+    const folder = devFolder()
+    claimMode(folder, 'shop')
+    expectMode(folder, 'shop')
+    expect(() => expectMode(folder, orders)).toThrow(
+      /has the data of the shop, and this start is for the queue "orders" on rabbit:5672\..*--dir/,
+    )
+  })
+
+  test('contains no password, and differs for another broker, virtual host or queue', () => {
+    const folder = devFolder()
+    claimMode(folder, orders)
+    expect(readFileSync(join(folder, 'redrive-dev.json'), 'utf8')).not.toContain('secret')
+    expectMode(folder, modeOf('amqp://other:user@rabbit:5672/', 'orders'))
+    for (const [address, queue] of [
+      ['amqp://other', 'orders'],
+      ['amqp://rabbit/shop', 'orders'],
+      ['amqp://rabbit', 'payments'],
+    ] as const) {
+      expect(() => expectMode(folder, modeOf(address, queue))).toThrow('Nothing was changed')
+    }
+    expect(() => expectMode(folder, 'shop')).toThrow('this start is for the shop')
   })
 })

@@ -108,6 +108,20 @@ describe('redrive dev', LONG, () => {
     expect((await again.call('getReplay', { params: { id: plan.id } })).counts.resolved).toBe(24)
     signalGroup(second, 'SIGINT')
     expect((await second.ended).code).toBe(0)
+    const other = dev(
+      cwd,
+      '--port',
+      port,
+      '--dir',
+      folder,
+      '--attach',
+      'amqp://127.0.0.1:1',
+      'mine',
+    )
+    expect(await other.ended).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining('has the data of the shop') as unknown,
+    })
   })
 
   test('takes over the PostgreSQL of a killed process, deletes the data with --fresh, and has a tour', async () => {

@@ -2,13 +2,14 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { relative, resolve } from 'node:path'
 import type { Group } from '@redrive/api'
-import { attach, type Attached } from '../dev/attach.ts'
+import { attach, type Broker, brokerOf } from '../dev/attach.ts'
 import { openBrowser } from '../dev/browser.ts'
 import { claimDatabase } from '../dev/claim-database.ts'
 import { writeConfig } from '../dev/config.ts'
 import { prepareFolder, startDatabase } from '../dev/database.ts'
 import { lockFolder } from '../dev/folder.ts'
 import { openLog } from '../dev/log.ts'
+import { claimMode } from '../dev/mode.ts'
 import { runShop, SHOP_SOURCES } from '../dev/run-shop.ts'
 import type { Started } from '../dev/started.ts'
 import { step } from '../dev/step.ts'
@@ -59,10 +60,13 @@ export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode>
 /** Starts everything. Returns false when the user leaves with Ctrl-C in a question. */
 async function start(io: Io, options: DevOptions, started: Started): Promise<boolean> {
   const path = resolve(io.cwd, options.dir ?? (options.attach ? '.redrive-attached' : '.redrive'))
+  const broker = await brokerIn(io, options)
+  const mode = broker?.mode ?? 'shop'
   const locked = lockFolder(path)
   started.push({ what: 'folder', stop: async () => locked.release() })
-  const folder = await prepareFolder(io, locked, { isFresh: options.fresh === true })
-  const attached = await attachedBy(io, path, options)
+  const folder = await prepareFolder(io, locked, { isFresh: options.fresh === true, mode })
+  const attached = broker === undefined ? undefined : await attach(io, path, broker)
+  claimMode(path, mode)
   const own = options.database === undefined ? await startDatabase(io, folder) : undefined
   if (own !== undefined) started.push({ what: 'PostgreSQL', stop: () => own.stop() })
   if (options.database !== undefined) await claimDatabase(folder, options.database)
@@ -89,11 +93,7 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
 /** Roles that take nothing from a broker. The role `replay` would take confirmations. */
 const READ_ONLY = ['api', 'watch'] as const
 
-async function attachedBy(
-  io: Io,
-  path: string,
-  options: DevOptions,
-): Promise<Attached | undefined> {
+async function brokerIn(io: Io, options: DevOptions): Promise<Broker | undefined> {
   const { attach: address, queue, deadLetterQueue, yes } = options
   if (address === undefined && queue === undefined) return undefined
   if (address === undefined || queue === undefined) {
@@ -106,7 +106,7 @@ async function attachedBy(
     ...(deadLetterQueue === undefined ? {} : { deadLetterQueue }),
     ...(yes === undefined ? {} : { yes }),
   }
-  return attach(io, path, { attach: address, queue, ...optional })
+  return brokerOf(io, { attach: address, queue, ...optional })
 }
 
 interface Ready {

@@ -7,6 +7,8 @@ import { say } from '../print.ts'
 import { filledAddress } from '../server/address.ts'
 import type { Sources } from './config.ts'
 import { ATTACHED } from './folder.ts'
+import type { Mode } from './marker.ts'
+import { modeOf } from './mode.ts'
 import { step } from './step.ts'
 
 export interface AttachOptions {
@@ -27,16 +29,27 @@ export interface Attached {
   readonly mayTake: boolean
 }
 
-/** Counts the dead letters of a queue without taking one, and asks whether the server may move them. */
-export async function attach(io: Io, folder: string, options: AttachOptions): Promise<Attached> {
-  const { queue, deadLetterQueue: deadLetterQueues } = options
+/** A queue of the user whose address is complete. */
+export interface Broker extends AttachOptions {
+  readonly url: string
+  readonly mode: Mode
+}
+
+/** Checks the address of a broker, and replaces its placeholders. */
+export async function brokerOf(io: Io, options: AttachOptions): Promise<Broker> {
   const url = await filledAddress(io, options.attach)
-  if (!/^amqps?:\/\//.test(url)) {
+  if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
     throw new CommandError(
       EXIT.usage,
       '--attach: expected an address such as amqp://user:password@host:5672. For other brokers, use redrive init and redrive serve.',
     )
   }
+  return { ...options, url, mode: modeOf(url, options.queue) }
+}
+
+/** Counts the dead letters of a queue without taking one, and asks whether the server may move them. */
+export async function attach(io: Io, folder: string, options: Broker): Promise<Attached> {
+  const { url, queue, deadLetterQueue: deadLetterQueues } = options
   const found = await step(io, `Queues of ${queue}, read only`, () =>
     countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),
   )

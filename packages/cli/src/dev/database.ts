@@ -3,6 +3,8 @@ import type { Io } from '../io.ts'
 import { accountsFor } from './account.ts'
 import { type Binaries, downloadBinaries, findBinaries } from './binaries.ts'
 import { clearFolder, type DevFolder, type LockedFolder, readFolder } from './folder.ts'
+import type { Mode } from './marker.ts'
+import { expectMode } from './mode.ts'
 import { currentPlatform, packageFor } from './platforms.ts'
 import {
   createCluster,
@@ -13,12 +15,19 @@ import {
 } from './postgres.ts'
 import { step } from './step.ts'
 
+interface Preparation {
+  /** Whether to delete the data. */
+  readonly isFresh: boolean
+  readonly mode: Mode
+}
+
 /** Stops what a killed process has left in the folder and, with `isFresh`, deletes its data. */
 export async function prepareFolder(
   io: Io,
   folder: LockedFolder,
-  { isFresh }: { readonly isFresh: boolean },
+  { isFresh, mode }: Preparation,
 ): Promise<DevFolder> {
+  if (!isFresh) expectMode(folder.path, mode)
   if (hasLeftover(folder.path)) await stopLeftover(folder.path, await binariesFor(io, folder))
   if (isFresh) clearFolder(folder)
   return readFolder(folder)

@@ -8,12 +8,23 @@ export const MARKER = 'redrive-dev.json'
 /** The marker while it is written. */
 export const NEW_MARKER: string = `${MARKER}.new`
 
+/** The use of a folder: the shop, or a queue of the user. Their dead letters must not share a catalog. */
+export type Mode =
+  | 'shop'
+  | {
+      /** Host, port and virtual host of the broker. */
+      readonly broker: string
+      readonly queue: string
+    }
+
 export interface Marker {
   readonly redrive: 'dev'
   /** Password of the database. */
   readonly password: string
   /** Databases of the user in which starts of this folder have created tables: host, port and name. */
   readonly databases: readonly string[]
+  /** Missing until the first start has found its queue. */
+  readonly mode?: Mode | undefined
 }
 
 /** A file with this name alone proves nothing: a user may have one. So the content is checked, too. */
@@ -21,6 +32,9 @@ const markerSchema: z.ZodType<Marker> = z.object({
   redrive: z.literal('dev'),
   password: z.string().regex(/^[0-9a-f]{16,}$/),
   databases: z.array(z.string()),
+  mode: z
+    .union([z.literal('shop'), z.object({ broker: z.string(), queue: z.string() })])
+    .optional(),
 })
 
 /** Returns the marker of a folder, or undefined if it has none. Throws if the content is not that of a marker. */
