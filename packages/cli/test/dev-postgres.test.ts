@@ -1,4 +1,17 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'pg'
@@ -7,6 +20,7 @@ import { accountsFor } from '../src/dev/account.ts'
 import { type Binaries, findBinaries } from '../src/dev/binaries.ts'
 import { claimDatabase } from '../src/dev/claim-database.ts'
 import { clearFolder, type DevFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
+import { hasLeftover, stopLeftover } from '../src/dev/leftover.ts'
 import { currentPlatform, packageFor } from '../src/dev/platforms.ts'
 import { createCluster, type DevDatabase, startPostgres } from '../src/dev/postgres.ts'
 
@@ -74,5 +88,78 @@ describe('a database of the user', LONG, () => {
     await claimDatabase(first, empty)
     await expect(claimDatabase(devFolder(), empty)).rejects.toThrow('already has tables')
     await expect(claimDatabase(devFolder(), 'shop')).rejects.toThrow('--database: expected')
+  })
+})
+
+const dataOf = ({ path }: DevFolder) => join(path, 'postgres')
+
+/** Returns the ids of the processes whose arguments contain a text. */
+function processesWith(text: string): readonly string[] {
+  return readdirSync('/proc').filter((id) => {
+    const file = join('/proc', id, 'cmdline')
+    return /^\d+$/.test(id) && existsSync(file) && readFileSync(file, 'utf8').includes(text)
+  })
+}
+
+describe('a PostgreSQL that a killed process has left', LONG, () => {
+  test('is left alone when its state is unknown', async () => {
+    const [version, hidden] = ['PG_VERSION', 'hidden'].map((name) => join(dataOf(folder), name))
+    renameSync(version ?? '', hidden ?? '')
+    try {
+      await expect(stopLeftover(folder, binaries)).rejects.toThrow(
+        /Cannot check whether a PostgreSQL uses .*nothing was changed[\s\S]*delete ".*postmaster.pid"/,
+      )
+    } finally {
+      renameSync(hidden ?? '', version ?? '')
+    }
+  })
+
+  test('is not stopped through a copy of its folder', async () => {
+    const copy = { ...folder, path: join(root, 'copy') }
+    mkdirSync(dataOf(copy), { recursive: true })
+    for (const name of ['PG_VERSION', 'postmaster.pid', 'postmaster.opts'])
+      cpSync(join(dataOf(folder), name), join(dataOf(copy), name))
+    for (const name of ['', 'PG_VERSION', 'postmaster.pid', 'postmaster.opts'])
+      chmodSync(join(dataOf(copy), name), 0o755)
+    await expect(stopLeftover(copy, binaries, 0)).rejects.toThrow('It got no signal')
+    await run(database.url, 'select 1')
+  })
+
+  test('is another program after a restart of the machine, which gets no signal', async () => {
+    const one = devFolder()
+    mkdirSync(dataOf(one))
+    writeFileSync(join(dataOf(one), 'PG_VERSION'), '18')
+    const { account } = binaries
+    const other = spawn('sleep', ['1000'], { ...account })
+    const lines = [other.pid, dataOf(one), 1, 1, '', '127.0.0.1', '', 'ready']
+    writeFileSync(join(dataOf(one), 'postmaster.pid'), `${lines.join('\n')}\n`)
+    expect(hasLeftover(one.path)).toBe(true)
+    await expect(stopLeftover(one, binaries, 0)).rejects.toThrow(
+      `The process ${other.pid} runs, and it is not clear`,
+    )
+    expect(other.signalCode).toBeNull()
+    other.kill()
+    await once(other, 'exit')
+    await stopLeftover(one, binaries, 0)
+  })
+})
+
+describe('the start of PostgreSQL', LONG, () => {
+  test.runIf(process.platform === 'linux')('leaves no process when Ctrl-C ends it', async () => {
+    const one = devFolder()
+    await createCluster(one, binaries)
+    await expect(startPostgres(one, binaries, AbortSignal.abort())).rejects.toThrow('aborted')
+    expect(processesWith(dataOf(one))).toEqual([])
+  })
+
+  test('reports a process that a signal has ended', async () => {
+    const one = devFolder()
+    const postgres = join(one.path, 'killed')
+    writeFileSync(postgres, '#!/bin/sh\necho out of memory\nkill -9 $$\n', { mode: 0o755 })
+    const startedAt = performance.now()
+    await expect(startPostgres(one, { ...binaries, postgres }, signal)).rejects.toThrow(
+      /PostgreSQL did not start:\nout of memory/,
+    )
+    expect(performance.now() - startedAt).toBeLessThan(50_000)
   })
 })

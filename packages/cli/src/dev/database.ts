@@ -3,16 +3,11 @@ import type { Io } from '../io.ts'
 import { accountsFor } from './account.ts'
 import { type Binaries, downloadBinaries, findBinaries } from './binaries.ts'
 import { clearFolder, type DevFolder, type LockedFolder, readFolder } from './folder.ts'
+import { hasLeftover, stopLeftover } from './leftover.ts'
 import type { Mode } from './marker.ts'
 import { expectMode } from './mode.ts'
 import { currentPlatform, packageFor } from './platforms.ts'
-import {
-  createCluster,
-  type DevDatabase,
-  hasLeftover,
-  startPostgres,
-  stopLeftover,
-} from './postgres.ts'
+import { createCluster, type DevDatabase, startPostgres } from './postgres.ts'
 import { step } from './step.ts'
 
 interface Preparation {
@@ -28,7 +23,8 @@ export async function prepareFolder(
   { isFresh, mode }: Preparation,
 ): Promise<DevFolder> {
   if (!isFresh) expectMode(folder.path, mode)
-  if (hasLeftover(folder.path)) await stopLeftover(folder.path, await binariesFor(io, folder))
+  if (hasLeftover(folder.path))
+    await stopLeftover(readFolder(folder), await binariesFor(io, folder))
   if (isFresh) clearFolder(folder)
   return readFolder(folder)
 }

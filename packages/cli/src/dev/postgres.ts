@@ -17,6 +17,7 @@ import { CommandError, EXIT } from '../exit.ts'
 import { canUse, giveTo } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import type { DevFolder } from './folder.ts'
+import { dataFolderAt, HOST, urlAt, USER } from './probe.ts'
 import { PROGRAM_ENV, runPostgresProgram } from './run-program.ts'
 
 /** A running PostgreSQL. */
@@ -25,8 +26,6 @@ export interface DevDatabase {
   /** Stops PostgreSQL and waits for its end. */
   stop(): Promise<void>
 }
-
-const USER = 'redrive'
 
 /** Creates the database files, unless they exist. */
 export async function createCluster(
@@ -71,18 +70,8 @@ const INITDB = [
   '--no-sync',
 ]
 
-/** Returns whether a PostgreSQL may still run in the folder: it outlives a process that was killed. */
-export const hasLeftover = (path: string): boolean =>
-  existsSync(join(path, 'postgres', 'postmaster.pid'))
-
-/** Stops a PostgreSQL that a killed process has left. The lock of the folder shows that no other process uses it. */
-export async function stopLeftover(path: string, binaries: Binaries): Promise<void> {
-  const args = ['status', '-D', join(path, 'postgres')]
-  const { code } = await runPostgresProgram(binaries.pgCtl, args, binaries.account)
-  if (code === 0) await stopPostgres(path, binaries)
-}
-
-async function stopPostgres(path: string, { pgCtl, account }: Binaries): Promise<void> {
+/** Stops the PostgreSQL of a folder and waits for its end. */
+export async function stopPostgres(path: string, { pgCtl, account }: Binaries): Promise<void> {
   const data = join(path, 'postgres')
   const args = ['stop', '-D', data, '-m', 'fast', '-w', '-s', '-t', STOP_SECONDS]
   const { code, output } = await runPostgresProgram(pgCtl, args, account)
@@ -113,12 +102,12 @@ export async function startPostgres(
   // Also when a second Ctrl-C ends this process immediately.
   const stopAtExit = () => void child.kill('SIGINT')
   process.once('exit', stopAtExit)
-  const url = `postgres://${USER}:${password}@${HOST}:${port}/postgres`
+  const url = urlAt(port, password)
   try {
     await whenReady(child, url, { log, signal })
   } catch (error) {
     process.off('exit', stopAtExit)
-    if (child.exitCode === null) await stopPostgres(path, binaries)
+    await endChild(child)
     throw error
   }
   return {
@@ -130,7 +119,17 @@ export async function startPostgres(
   }
 }
 
-const HOST = '127.0.0.1'
+/** Ends PostgreSQL while it starts. It may have no pid file yet, so pg_ctl could not find it. */
+async function endChild(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || hasEnded(child)) return
+  const ended = once(child, 'exit')
+  child.kill('SIGINT')
+  await ended
+}
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess) =>
+  exitCode !== null || signalCode !== null
+
 const STOP_SECONDS = '20'
 /** 60 s: recovery after a crash takes seconds on a slow disk. */
 const READY_MS = 60_000
@@ -146,7 +145,7 @@ async function whenReady(
   const endsAt = performance.now() + READY_MS
   for (;;) {
     signal.throwIfAborted()
-    if (failure !== undefined || child.exitCode !== null || performance.now() > endsAt) {
+    if (failure !== undefined || hasEnded(child) || performance.now() > endsAt) {
       const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LOG_LINES).join('\n')
       throw new CommandError(
         EXIT.failure,
@@ -154,27 +153,12 @@ async function whenReady(
         { cause: failure },
       )
     }
-    if (await answers(url)) return
+    if ((await dataFolderAt(url)) !== undefined) return
     await sleep(POLL_MS)
   }
 }
 
 const LOG_LINES = 5
-
-async function answers(url: string): Promise<boolean> {
-  const { Client } = await import('pg')
-  const client = new Client({ connectionString: url, connectionTimeoutMillis: 1_000 })
-  try {
-    await client.connect()
-    await client.query('select 1')
-    return true
-  } catch {
-    // It is still starting. The caller repeats the query, and reports an end of the process.
-    return false
-  } finally {
-    await client.end().catch(() => undefined)
-  }
-}
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, HOST)
