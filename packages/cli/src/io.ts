@@ -16,7 +16,7 @@ export interface Io {
   /** Resolves after `ms`, or when the signal is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>
   readonly fetch: typeof globalThis.fetch
-  /** Aborted by Ctrl-C (SIGINT) and SIGTERM. The command then ends soon. */
+  /** Aborted by Ctrl-C (SIGINT), SIGTERM and a closed terminal (SIGHUP). The command then ends soon. */
   readonly signal: AbortSignal
   /** Keeps the process running when the reader of stdout closes. By default the process ends then. */
   readonly outliveReader: () => void

@@ -4,10 +4,10 @@ import { processIo } from './process-io.ts'
 import { runProgram } from './program.ts'
 
 const ending = new AbortController()
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(name, () => {
-    // A second signal ends the process immediately.
-    if (ending.signal.aborted) process.exit(EXIT.interrupted)
+    // A second signal ends the process immediately. A closed terminal can send several SIGHUP.
+    if (ending.signal.aborted && name !== 'SIGHUP') process.exit(EXIT.interrupted)
     ending.abort()
   })
 }

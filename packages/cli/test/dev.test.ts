@@ -106,8 +106,12 @@ describe('redrive dev', LONG, () => {
       stderr: expect.stringContaining('uses the folder') as unknown,
     })
     expect((await again.call('getReplay', { params: { id: plan.id } })).counts.resolved).toBe(24)
-    signalGroup(second, 'SIGINT')
+    const morePids = postgresPids(folder)
+    // As a closed terminal does: the terminal sends one, the shell another one.
+    signalGroup(second, 'SIGHUP')
+    signalGroup(second, 'SIGHUP')
     expect((await second.ended).code).toBe(0)
+    expect(morePids.filter(isRunning)).toEqual([])
     const other = dev(
       cwd,
       '--port',

@@ -42,6 +42,8 @@ export interface DevOptions extends CommonOptions {
 
 /** Runs PostgreSQL, the server and a shop with failures, until Ctrl-C. Needs no other installed program. */
 export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode> {
+  // After the terminal has closed, everything must still stop in order.
+  io.outliveReader()
   const started: Started = []
   let isClean = true
   try {
