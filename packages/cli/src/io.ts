@@ -20,7 +20,7 @@ export interface Io {
   readonly signal: AbortSignal
   /** Keeps the process running when the reader of stdout closes. By default the process ends then. */
   readonly outliveReader: () => void
-  /** Prompts the user. Called only when `canAsk`. Undefined: the user cancelled with Ctrl-C. */
+  /** Prompts the user. Called only when `canAsk`. Undefined: Ctrl-C or a signal ended it. */
   readonly confirm: (question: string) => Promise<boolean | undefined>
   /** Opens a file in the editor of the user and resolves with the editor's exit code. */
   readonly edit: (path: string) => Promise<number>

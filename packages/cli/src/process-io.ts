@@ -30,7 +30,7 @@ export function processIo(signal: AbortSignal, outliveReader: () => void): Io {
     fetch: globalThis.fetch,
     signal,
     outliveReader,
-    confirm,
+    confirm: (question) => confirm(question, signal),
     edit: (path) => edit(path, env.VISUAL || env.EDITOR || 'vi'),
   }
 }
@@ -54,9 +54,11 @@ function hasColor(isTTY: boolean): boolean {
   return isTTY && TERM !== 'dumb'
 }
 
-async function confirm(question: string): Promise<boolean | undefined> {
+/** An abort ends the prompt, which otherwise keeps the process running. */
+async function confirm(question: string, signal: AbortSignal): Promise<boolean | undefined> {
   const { confirm: ask, isCancel } = await import('@clack/prompts')
-  const answer = await ask({ message: question, initialValue: false, output: process.stderr })
+  const output = process.stderr
+  const answer = await ask({ message: question, initialValue: false, output, signal })
   return isCancel(answer) ? undefined : answer
 }
 

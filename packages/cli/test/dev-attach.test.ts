@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { type ChannelModel, connect } from 'amqplib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { clientOf, type DevProcess, startDev } from './dev-process.ts'
+import { attach, brokerOf } from '../src/dev/attach.ts'
+import { clientOf, type DevProcess, startDev, terminalAt } from './dev-process.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'redrive-attach-'))
 // The user that runs PostgreSQL must be able to enter it.
@@ -92,6 +93,24 @@ test('takes nothing from a broker before the user agrees, and never deletes what
     code: 5,
     stderr: expect.stringContaining('messages of your broker that are nowhere else') as unknown,
   })
+})
+
+test('ends when Ctrl-C or a signal ends the question', { timeout: 60_000 }, async () => {
+  const { io, out } = terminalAt('', undefined)
+  const broker = await brokerOf(io, { attach: url, queue })
+  const folder = mkdtempSync(join(cwd, 'left-'))
+  expect(await attach(io, folder, broker)).toBeUndefined()
+  expect(out.questions).toEqual([`Take the messages of ${deadLetterQueue}?`])
+  expect(out.text).not.toContain('Nothing is taken')
+  const ending = new AbortController()
+  // SIGTERM arrives while the prompt waits.
+  const confirm = () => {
+    ending.abort()
+    return new Promise<undefined>(() => undefined)
+  }
+  const terminated = { ...io, signal: ending.signal, confirm }
+  expect(await attach(terminated, folder, broker)).toBeUndefined()
+  expect(readdirSync(folder)).toEqual([])
 })
 
 test('reports an address of another broker', async () => {

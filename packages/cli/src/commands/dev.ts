@@ -68,6 +68,7 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
   started.push({ what: 'folder', stop: async () => locked.release() })
   const folder = await prepareFolder(io, locked, { isFresh: options.fresh === true, mode })
   const attached = broker === undefined ? undefined : await attach(io, path, broker)
+  if (broker !== undefined && attached === undefined) return false
   claimMode(path, mode)
   const own = options.database === undefined ? await startDatabase(io, folder) : undefined
   if (own !== undefined) started.push({ what: 'PostgreSQL', stop: () => own.stop() })

@@ -5,6 +5,7 @@ import { CommandError, EXIT } from '../exit.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'
 import { filledAddress } from '../server/address.ts'
+import { askUntilAborted } from './ask.ts'
 import type { Sources } from './config.ts'
 import { ATTACHED } from './folder.ts'
 import type { Mode } from './marker.ts'
@@ -47,8 +48,15 @@ export async function brokerOf(io: Io, options: AttachOptions): Promise<Broker> 
   return { ...options, url, mode: modeOf(url, options.queue) }
 }
 
-/** Counts the dead letters of a queue without taking one, and asks whether the server may move them. */
-export async function attach(io: Io, folder: string, options: Broker): Promise<Attached> {
+/**
+ * Counts the dead letters of a queue without taking one, and asks whether the server may move them. Returns
+ * undefined when the user leaves with Ctrl-C.
+ */
+export async function attach(
+  io: Io,
+  folder: string,
+  options: Broker,
+): Promise<Attached | undefined> {
   const { url, queue, deadLetterQueue: deadLetterQueues } = options
   const found = await step(io, `Queues of ${queue}, read only`, () =>
     countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),
@@ -59,6 +67,7 @@ export async function attach(io: Io, folder: string, options: Broker): Promise<A
   }
   const names = found.map(({ name }) => name).join(', ')
   const mayTake = await isAllowed(io, options, { names, folder })
+  if (mayTake === undefined) return undefined
   // A later --fresh must not delete messages that are only in this folder.
   if (mayTake) writeFileSync(join(folder, ATTACHED), JSON.stringify({ queue }))
   const rabbitmq = {
@@ -73,7 +82,7 @@ async function isAllowed(
   io: Io,
   { yes, queue }: AttachOptions,
   { names, folder }: { readonly names: string; readonly folder: string },
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   if (yes) return true
   say(
     io,
@@ -81,8 +90,9 @@ async function isAllowed(
   say(
     io,
   )`To return them later: redrive put-back ${queue} --config ${join(folder, 'redrive.config.json')}`
-  const isAgreed = canAsk(io) && (await io.confirm(`Take the messages of ${names}?`)) === true
-  if (!isAgreed)
+  const question = `Take the messages of ${names}?`
+  const isAgreed = canAsk(io) ? await askUntilAborted(io, question) : false
+  if (isAgreed === false)
     say(
       io,
     )`Nothing is taken, and the catalog stays empty. To take the messages, start again with --yes.`

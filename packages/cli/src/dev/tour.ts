@@ -5,6 +5,7 @@ import { EXIT } from '../exit.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'
 import { connect } from '../server/connect.ts'
+import { askUntilAborted } from './ask.ts'
 import { bold } from '../text/painted.ts'
 import { counted } from '../text/format.ts'
 
@@ -56,13 +57,4 @@ async function replayGroup(io: Io, group: string): Promise<void> {
   if (code === EXIT.ok)
     say(io)`The consumer has confirmed each of them. The other two groups need a change first.`
   else say(io)`Not all of them are resolved. See: redrive replay show ${plan.id}`
-}
-
-/** Prompts the user. A signal ends the wait, because the prompt itself does not see it. */
-async function askUntilAborted(io: Io, question: string): Promise<boolean | undefined> {
-  const aborted = new Promise<undefined>((resolve) => {
-    if (io.signal.aborted) resolve(undefined)
-    io.signal.addEventListener('abort', () => resolve(undefined), { once: true })
-  })
-  return Promise.race([io.confirm(question), aborted])
 }
