@@ -2,12 +2,13 @@ import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { relative, resolve } from 'node:path'
 import type { Group } from '@redrive/api'
+import { type Address, addressOf } from '../dev/address.ts'
 import { attach, type Broker, brokerOf } from '../dev/attach.ts'
 import { openBrowser } from '../dev/browser.ts'
 import { claimDatabase } from '../dev/claim-database.ts'
 import { writeConfig } from '../dev/config.ts'
 import { prepareFolder, startDatabase } from '../dev/database.ts'
-import { lockFolder } from '../dev/folder.ts'
+import { type DevFolder, lockFolder } from '../dev/folder.ts'
 import { openLog } from '../dev/log.ts'
 import { claimMode } from '../dev/mode.ts'
 import { runShop, SHOP_SOURCES } from '../dev/run-shop.ts'
@@ -64,18 +65,18 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
   const path = resolve(io.cwd, options.dir ?? (options.attach ? '.redrive-attached' : '.redrive'))
   const broker = await brokerIn(io, options)
   const mode = broker?.mode ?? 'shop'
+  const given = options.database && (await addressOf(io, '--database', options.database))
   const locked = lockFolder(path)
   started.push({ what: 'folder', stop: async () => locked.release() })
   const folder = await prepareFolder(io, locked, { isFresh: options.fresh === true, mode })
   const attached = broker === undefined ? undefined : await attach(io, path, broker)
   if (broker !== undefined && attached === undefined) return false
   claimMode(path, mode)
-  const own = options.database === undefined ? await startDatabase(io, folder) : undefined
-  if (own !== undefined) started.push({ what: 'PostgreSQL', stop: () => own.stop() })
-  if (options.database !== undefined) await claimDatabase(folder, options.database)
-  const database = options.database ?? own?.url ?? ''
+  const database = given || (await ownDatabase(io, folder, started))
+  if (given) await claimDatabase(folder, given.url)
   const { sources } = attached ?? { sources: SHOP_SOURCES }
-  const { config, file } = await writeConfig(io, path, { database, port: options.port, sources })
+  const settings = { database: database.text, port: options.port, sources }
+  const { config, file } = await writeConfig(io, path, settings)
   const logFile = openLog(io, path)
   started.push({ what: 'log', stop: async () => logFile.close() })
   const { createLog, serve, SERVE_ROLES } = await import('@redrive/server')
@@ -86,11 +87,18 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
   )
   started.push({ what: 'server', stop: () => server.stop() })
   const atServer: Io = { ...io, env: { REDRIVE_URL: server.url } }
-  if (attached === undefined) await runShop(atServer, { database, path, log }, started)
+  if (attached === undefined)
+    await runShop(atServer, { database: database.url, path, log }, started)
   const ready = { url: server.url, folder: path, config: file, log: logFile.path }
   const groups = await showReady(atServer, options, ready)
   if (options.open) openBrowser(io, server.url)
   return attached !== undefined || !isForPeople(options) || runTour(atServer, groups)
+}
+
+async function ownDatabase(io: Io, folder: DevFolder, started: Started): Promise<Address> {
+  const { url, stop } = await startDatabase(io, folder)
+  started.push({ what: 'PostgreSQL', stop })
+  return { url, text: url }
 }
 
 /** Roles that take nothing from a broker. The role `replay` would take confirmations. */

@@ -4,7 +4,7 @@ import { countDeadLetters } from '../composition.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'
-import { filledAddress } from '../server/address.ts'
+import { type Address, addressOf } from './address.ts'
 import { askUntilAborted } from './ask.ts'
 import type { Sources } from './config.ts'
 import { ATTACHED } from './folder.ts'
@@ -31,21 +31,20 @@ export interface Attached {
 }
 
 /** A queue of the user whose address is complete. */
-export interface Broker extends AttachOptions {
-  readonly url: string
+export interface Broker extends AttachOptions, Address {
   readonly mode: Mode
 }
 
 /** Checks the address of a broker, and replaces its placeholders. */
 export async function brokerOf(io: Io, options: AttachOptions): Promise<Broker> {
-  const url = await filledAddress(io, options.attach)
+  const { url, text } = await addressOf(io, '--attach', options.attach)
   if (!/^amqps?:\/\//.test(url) || !URL.canParse(url)) {
     throw new CommandError(
       EXIT.usage,
       '--attach: expected an address such as amqp://user:password@host:5672. For other brokers, use redrive init and redrive serve.',
     )
   }
-  return { ...options, url, mode: modeOf(url, options.queue) }
+  return { ...options, url, text, mode: modeOf(url, options.queue) }
 }
 
 /**
@@ -57,7 +56,7 @@ export async function attach(
   folder: string,
   options: Broker,
 ): Promise<Attached | undefined> {
-  const { url, queue, deadLetterQueue: deadLetterQueues } = options
+  const { url, text, queue, deadLetterQueue: deadLetterQueues } = options
   const found = await step(io, `Queues of ${queue}, read only`, () =>
     countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),
   )
@@ -71,7 +70,7 @@ export async function attach(
   // A later --fresh must not delete messages that are only in this folder.
   if (mayTake) writeFileSync(join(folder, ATTACHED), JSON.stringify({ queue }))
   const rabbitmq = {
-    url,
+    url: text,
     queue,
     ...(deadLetterQueues ? { deadLetterQueues: [...deadLetterQueues] } : {}),
   }

@@ -14,7 +14,7 @@ export interface DevConfig {
 
 /** Settings of the config that differ between starts. */
 export interface DevSettings {
-  /** URL of the database. */
+  /** URL of the database. It may have placeholders. */
   readonly database: string
   readonly port: number
   readonly sources: Sources

@@ -24,7 +24,7 @@ import { PROGRAM_ENV, runPostgresProgram } from './run-program.ts'
 export interface DevDatabase {
   readonly url: string
   /** Stops PostgreSQL and waits for its end. */
-  stop(): Promise<void>
+  readonly stop: () => Promise<void>
 }
 
 /** Creates the database files, unless they exist. */

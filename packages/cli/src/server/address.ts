@@ -2,7 +2,7 @@ import { CommandError, EXIT } from '../exit.ts'
 import type { Io } from '../io.ts'
 import { say } from '../print.ts'
 
-const PLACEHOLDER = /\$\{([A-Za-z_]\w*)\}/g
+export const PLACEHOLDER: RegExp = /\$\{([A-Za-z_]\w*)\}/g
 const WHOLE = /^\$\{\w+\}$/
 
 /**
