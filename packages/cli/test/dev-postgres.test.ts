@@ -23,6 +23,7 @@ import { clearFolder, type DevFolder, lockFolder, readFolder } from '../src/dev/
 import { hasLeftover, stopLeftover } from '../src/dev/leftover.ts'
 import { currentPlatform, packageFor } from '../src/dev/platforms.ts'
 import { createCluster, type DevDatabase, startPostgres } from '../src/dev/postgres.ts'
+import { runPostgresProgram } from '../src/dev/run-program.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'redrive-dev-postgres-'))
 // The user that runs PostgreSQL must be able to enter it.
@@ -141,6 +142,17 @@ describe('a PostgreSQL that a killed process has left', LONG, () => {
     other.kill()
     await once(other, 'exit')
     await stopLeftover(one, binaries, 0)
+  })
+})
+
+describe('the programs of PostgreSQL', () => {
+  test('get none of the other variables of the caller', async () => {
+    expect(process.env['VITEST']).toBeDefined()
+    const { output } = await runPostgresProgram('/usr/bin/env', [], binaries.account)
+    const names = output.split('\n').map((line) => line.split('=')[0] ?? '')
+    const passed = ['PATH', 'HOME', 'TZ', 'TMPDIR', 'LC_ALL']
+    expect(names.filter((name) => !passed.includes(name))).toEqual([])
+    expect(names).toContain('PATH')
   })
 })
 

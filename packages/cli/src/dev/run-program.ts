@@ -7,9 +7,12 @@ export interface ProgramResult {
   readonly output: string
 }
 
-/** Variables of programs of PostgreSQL: messages in English, and no settings of the user's own PostgreSQL. */
+/** The variables that programs of PostgreSQL get. Root starts them as another user, who must not see its secrets. */
+const PASSED = ['PATH', 'HOME', 'TZ', 'TMPDIR', 'SystemRoot', 'TEMP']
+
+/** Variables of programs of PostgreSQL. Their messages are in English. */
 export const PROGRAM_ENV: Readonly<Record<string, string | undefined>> = {
-  ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('PG'))),
+  ...Object.fromEntries(PASSED.map((name) => [name, process.env[name]])),
   LC_ALL: 'C',
 }
 
