@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
@@ -28,14 +29,13 @@ export interface Binaries {
 
 /** Finds installed binaries that one of the users can run. */
 export function findBinaries(
-  { name }: BinaryPackage,
+  wanted: BinaryPackage,
   accounts: readonly (Account | undefined)[],
   env: Environment,
 ): Binaries | undefined {
-  const folders = [installedFolder(name), join(cacheFolder(env), 'node_modules', name)]
+  const folders = [installedFolder(wanted.name), packageIn(cacheFolder(env), wanted)]
   for (const folder of folders) {
-    if (folder === undefined || !existsSync(join(folder, 'native')) || !linkLibraries(folder))
-      continue
+    if (folder === undefined || !isComplete(folder) || !linkLibraries(folder)) continue
     const account = accounts.find((one) => canUse(one, programIn(folder, 'postgres')))
     if (account === undefined && !accounts.includes(undefined)) continue
     return {
@@ -46,6 +46,14 @@ export function findBinaries(
     }
   }
   return undefined
+}
+
+/** Returns whether a folder has the binaries of this release. The files of a database need the same release. */
+function isComplete(folder: string): boolean {
+  const manifest = join(folder, 'package.json')
+  if (!existsSync(manifest) || !existsSync(programIn(folder, 'postgres'))) return false
+  const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { readonly version?: string }
+  return version === BINARIES_VERSION
 }
 
 const programIn = (folder: string, name: string) =>
@@ -76,18 +84,21 @@ function linkLibraries(folder: string): boolean {
   if (!existsSync(list)) return true
   const links = JSON.parse(readFileSync(list, 'utf8')) as readonly Link[]
   try {
-    for (const { source, target } of links) {
-      const path = join(folder, target)
-      if (!existsSync(path)) symlinkSync(basename(source), path)
-    }
+    for (const { source, target } of links) createLink(basename(source), join(folder, target))
     return true
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
-    // Another process has created it in this moment.
-    if (code === 'EEXIST') return true
     if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS') return false
     throw error
   }
+}
+
+/** Creates a link, or replaces one whose target is missing. Another process may do the same at the same time. */
+function createLink(target: string, path: string): void {
+  if (existsSync(path)) return
+  const unfinished = `${path}.${randomUUID()}`
+  symlinkSync(target, unfinished)
+  renameSync(unfinished, path)
 }
 
 /** Downloads the binaries with npm, which uses the registry and the proxy of the user, and checks their hash. */
@@ -104,8 +115,8 @@ export async function downloadBinaries(
       await runNpm(unfinished, wanted, { env, signal })
       // A temporary folder is private. Root needs it readable for the user that runs PostgreSQL.
       chmodSync(unfinished, 0o755)
-      rmSync(folder, { recursive: true, force: true })
-      renameSync(unfinished, folder)
+      linkLibraries(packageIn(unfinished, wanted))
+      moveInto(folder, unfinished, wanted)
     } finally {
       rmSync(unfinished, { recursive: true, force: true })
     }
@@ -117,6 +128,24 @@ export async function downloadBinaries(
       `Cannot store PostgreSQL in "${folder}": ${message}. Set XDG_CACHE_HOME to a folder that you may write to.`,
       { cause: error },
     )
+  }
+}
+
+const packageIn = (folder: string, { name }: BinaryPackage) => join(folder, 'node_modules', name)
+
+/** Moves a complete download to its place. Keeps the one of another process, which may already run it. */
+function moveInto(folder: string, downloaded: string, wanted: BinaryPackage): void {
+  if (isComplete(packageIn(folder, wanted))) return
+  // A damaged one is moved away first, because a rename does not replace a folder with files.
+  const damaged = `${downloaded}-damaged`
+  if (existsSync(folder)) renameSync(folder, damaged)
+  try {
+    renameSync(downloaded, folder)
+  } catch (error) {
+    // Another process was faster.
+    if (!isComplete(packageIn(folder, wanted))) throw error
+  } finally {
+    rmSync(damaged, { recursive: true, force: true })
   }
 }
 
