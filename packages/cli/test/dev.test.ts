@@ -1,4 +1,5 @@
 import { spawnSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import {
   chmodSync,
@@ -14,6 +15,7 @@ import {
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Group } from '@redrive/api'
 import { freePort } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -152,6 +154,11 @@ describe('redrive dev', LONG, () => {
     expect(out.text).toContain('Done: 24 resolved')
     expect(out.text).toContain('The consumer has confirmed each of them.')
     expect(await openByClass(client)).toMatchObject({ transient: 0, unknown: 1 })
+    // The list of groups is older than the replay.
+    const late = terminalAt(url, true)
+    expect(await runTour(late.io, groups)).toBe(true)
+    expect(late.out.text).toContain('The group has no open messages any more.')
+    expect(late.out.text).not.toContain('confirmed')
     next.child.kill('SIGTERM')
     expect((await next.ended).code).toBe(0)
   })
@@ -206,6 +213,16 @@ describe('redrive dev', LONG, () => {
     })
     expect(readdirSync(cwd)).toEqual(['thesis.txt'])
   })
+})
+
+test('the tour prints an error of the API, and the server continues to run', async () => {
+  const { io, out } = terminalAt('http://127.0.0.1:1', true)
+  const outage = { id: randomUUID(), class: 'transient', openCount: 24 } as Group
+  expect(await runTour(io, [outage])).toBe(true)
+  expect(out.text).toContain('Error: ')
+  expect(out.text).toContain(
+    `The server still runs. Replay the group later: redrive replay plan group:`,
+  )
 })
 
 describe('the binaries of PostgreSQL', () => {

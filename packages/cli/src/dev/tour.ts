@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Group } from '@redrive/api'
 import { startReplay } from '../commands/approve.ts'
+import { IN_RUN, sum } from '../commands/run-text.ts'
 import { EXIT } from '../exit.ts'
+import { fail } from '../failure.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'
 import { connect } from '../server/connect.ts'
@@ -9,7 +11,7 @@ import { askUntilAborted } from './ask.ts'
 import { bold } from '../text/painted.ts'
 import { counted } from '../text/format.ts'
 
-/** What the tour says about a group of the shop, by its failure class. */
+/** Explanations of the groups of the shop, by failure class. */
 const ABOUT: Readonly<Record<string, readonly [title: string, text: string]>> = {
   transient: [
     'An outage that has ended.',
@@ -43,16 +45,37 @@ export async function runTour(io: Io, groups: readonly Group[]): Promise<boolean
   const question = `Replay the ${counted(outage.openCount, 'message')} of the outage now?`
   const answer = await askUntilAborted(io, question)
   if (answer === undefined) return false
-  if (answer) await replayGroup(io, outage.id)
+  if (answer) await tryReplay(io, outage.id)
   else line`Replay it later: redrive replay plan group:${outage.id}`
   return true
 }
 
+/** Replays a group. A failure must not stop the server, so it is only printed. */
+async function tryReplay(io: Io, group: string): Promise<void> {
+  try {
+    await replayGroup(io, group)
+  } catch (error) {
+    if (io.signal.aborted) throw error
+    await fail(io, error, false)
+    say(io)`The server still runs. Replay the group later: redrive replay plan group:${group}`
+  }
+}
+
 /** Plans the replay of a group, starts it, and follows it to its end. */
-async function replayGroup(io: Io, group: string): Promise<void> {
-  const body = { selection: { group }, note: 'tour of redrive dev' }
-  const call = { signal: io.signal, idempotencyKey: randomUUID() }
-  const plan = await connect(io, {}).call('planReplay', { body }, call)
+async function replayGroup(io: Io, id: string): Promise<void> {
+  const client = connect(io, {})
+  const { signal } = io
+  // Time has passed since the question: a replay in the console may have resolved the group.
+  const { openCount } = await client.call('getGroup', { params: { id } }, { signal })
+  if (openCount === 0) return say(io)`The group has no open messages any more.`
+  const body = { selection: { group: id }, note: 'tour of redrive dev' }
+  const call = { signal, idempotencyKey: randomUUID() }
+  const plan = await client.call('planReplay', { body }, call)
+  if (sum(plan.counts, IN_RUN) === 0) {
+    return say(
+      io,
+    )`No message of the group is ready for a replay. See: redrive replay show ${plan.id}`
+  }
   const code = await startReplay(io, plan.id, { wait: true, yes: true })
   if (code === EXIT.ok)
     say(io)`The consumer has confirmed each of them. The other two groups need a change first.`
