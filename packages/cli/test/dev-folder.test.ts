@@ -13,6 +13,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { ATTACHED, clearFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
 import { claimMode, expectMode, modeOf } from '../src/dev/mode.ts'
+import { quoted } from '../src/dev/quoted.ts'
 
 const root = mkdtempSync(join(tmpdir(), 'redrive-dev-folder-'))
 afterAll(() => rmSync(root, { recursive: true, force: true }))
@@ -73,8 +74,11 @@ describe('--fresh', () => {
   test('keeps everything when messages of a broker are in the folder', () => {
     const folder = devFolder()
     writeFileSync(join(folder, ATTACHED), '{}')
+    claimMode(folder, modeOf('amqp://rabbit', "eve's orders"))
     const locked = lockFolder(folder)
-    expect(() => clearFolder(locked)).toThrow('nothing was deleted')
+    expect(() => clearFolder(locked)).toThrow(
+      `nothing was deleted. To return them, start redrive dev --attach without --fresh, and run in another terminal: redrive put-back 'eve'\\''s orders' --config ${join(folder, 'redrive.config.json')}.`,
+    )
     locked.release()
     expect(existsSync(join(folder, ATTACHED))).toBe(true)
   })
@@ -165,4 +169,13 @@ describe('the mode of a folder', () => {
     }
     expect(() => expectMode(folder, 'shop')).toThrow('this start is for the shop')
   })
+})
+
+test.each([
+  ['linux', 'a/b-c.json', 'a/b-c.json'],
+  ['linux', 'my folder/x', "'my folder/x'"],
+  ['linux', "eve's $HOME", "'eve'\\''s $HOME'"],
+  ['win32', 'C:\\my folder', '"C:\\my folder"'],
+])('quotes arguments of printed commands on %s: %s', (platform, text, expected) => {
+  expect(quoted(text, platform)).toBe(expected)
 })

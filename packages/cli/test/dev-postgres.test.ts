@@ -19,7 +19,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { accountsFor } from '../src/dev/account.ts'
 import { type Binaries, findBinaries } from '../src/dev/binaries.ts'
 import { claimDatabase } from '../src/dev/claim-database.ts'
-import { clearFolder, type DevFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
+import { ATTACHED, clearFolder, type DevFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
 import { hasLeftover, stopLeftover } from '../src/dev/leftover.ts'
 import { currentPlatform, packageFor } from '../src/dev/platforms.ts'
 import { createCluster, type DevDatabase, startPostgres } from '../src/dev/postgres.ts'
@@ -162,6 +162,24 @@ describe('the start of PostgreSQL', LONG, () => {
     await createCluster(one, binaries)
     await expect(startPostgres(one, binaries, AbortSignal.abort())).rejects.toThrow('aborted')
     expect(processesWith(dataOf(one))).toEqual([])
+  })
+
+  test.each([
+    ['could not bind IPv4 address', false, false],
+    ['FATAL: database files are incompatible with server', false, true],
+    ['FATAL: database files are incompatible with server', true, false],
+  ])('recommends --fresh only if it helps: %s, messages of a broker: %s', async (...row) => {
+    const [text, hasMessages, isRecommended] = row
+    const one = devFolder()
+    if (hasMessages) writeFileSync(join(one.path, ATTACHED), '{}')
+    const postgres = join(one.path, 'failing')
+    writeFileSync(postgres, `#!/bin/sh\necho '${text}'\nexit 1\n`, { mode: 0o755 })
+    const failure = await startPostgres(one, { ...binaries, postgres }, signal).then(
+      () => 'started',
+      String,
+    )
+    expect(failure).toContain(text)
+    expect(failure.includes('--fresh')).toBe(isRecommended)
   })
 
   test('reports a process that a signal has ended', async () => {

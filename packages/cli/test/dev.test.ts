@@ -203,6 +203,20 @@ describe('redrive dev', LONG, () => {
     server.close()
   })
 
+  test.each([
+    ['70000', 2],
+    ['65535', 1],
+  ])('recommends a valid port instead of %s', async (port, code) => {
+    const server = createServer()
+    if (code === 1) await once(server.listen(Number(port), '127.0.0.1'), 'listening')
+    const { ended } = dev(emptyFolder(), '--port', port)
+    expect(await ended).toMatchObject({
+      code,
+      stderr: expect.stringContaining('redrive dev --port 8080') as unknown,
+    })
+    server.close()
+  })
+
   test('never deletes a folder with other files', async () => {
     const cwd = emptyFolder()
     writeFileSync(join(cwd, 'thesis.txt'), 'mine')

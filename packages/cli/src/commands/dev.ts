@@ -149,6 +149,12 @@ async function showReady(io: Io, options: DevOptions, ready: Ready): Promise<rea
 
 /** Rejects a port that another process uses, before anything else starts. */
 async function expectFreePort(port: number): Promise<void> {
+  if (port > MAX_PORT) {
+    throw new CommandError(
+      EXIT.usage,
+      `--port: expected a number up to ${MAX_PORT}, got "${port}", for example: redrive dev --port ${DEFAULT_PORT}`,
+    )
+  }
   const server = createServer()
   try {
     server.listen(port, '127.0.0.1')
@@ -158,13 +164,22 @@ async function expectFreePort(port: number): Promise<void> {
     const why = code === 'EADDRINUSE' ? 'another process uses it' : reasonOf(cause)
     throw new CommandError(
       EXIT.failure,
-      `Cannot listen on port ${port}: ${why}. Choose another port: redrive dev --port ${port + 1}`,
+      `Cannot listen on port ${port}: ${why}. Choose another port: redrive dev --port ${otherPort(port)}`,
       { cause },
     )
   }
   server.close()
   await once(server, 'close')
 }
+
+const MAX_PORT = 65_535
+const DEFAULT_PORT = 8080
+/** Users without rights may not listen on smaller ports. */
+const FIRST_PORT = 1_024
+
+/** Returns a port to try next. */
+const otherPort = (port: number): number =>
+  port >= FIRST_PORT && port < MAX_PORT ? port + 1 : DEFAULT_PORT
 
 /** Stops everything, the last start first. A failure does not keep the others running. */
 async function stopAll(io: Io, started: Started): Promise<boolean> {

@@ -11,8 +11,8 @@ export interface Account {
 
 /**
  * Returns the users that can run PostgreSQL, the best first. It refuses to run as root, so root starts it as
- * another user: the caller of sudo, the owner of the project, or a user of the system. Other users run it
- * themselves, which `undefined` stands for.
+ * another user: the caller of sudo, the owner of the project, or a user of the system.
+ * `undefined` means the current user, who is not root.
  */
 export function accountsFor(folder: string, env: Environment): readonly (Account | undefined)[] {
   if (process.getuid?.() !== 0) return [undefined]

@@ -10,6 +10,7 @@ import type { Sources } from './config.ts'
 import { ATTACHED } from './folder.ts'
 import type { Mode } from './marker.ts'
 import { modeOf } from './mode.ts'
+import { putBackCommandLine } from './quoted.ts'
 import { step } from './step.ts'
 
 export interface AttachOptions {
@@ -88,7 +89,7 @@ async function isAllowed(
   )`The server moves messages from ${names} into its catalog, and removes them from the broker.`
   say(
     io,
-  )`To return them later: redrive put-back ${queue} --config ${join(folder, 'redrive.config.json')}`
+  )`To return them later, run in another terminal, while redrive dev runs: ${putBackCommandLine(queue, join(folder, 'redrive.config.json'))}`
   const question = `Take the messages of ${names}?`
   const isAgreed = canAsk(io) ? await askUntilAborted(io, question) : false
   if (isAgreed === false)

@@ -4,12 +4,13 @@ import { join } from 'node:path'
 import { CommandError, EXIT } from '../exit.ts'
 import { LOCK, takeLock, TAKEOVER } from './lock.ts'
 import { type Marker, NEW_MARKER, readMarker, writeMarker } from './marker.ts'
+import { putBackCommandLine } from './quoted.ts'
 
 /** A folder that only this process uses. */
 export interface LockedFolder {
   readonly path: string
   /** Lets another process use the folder. */
-  release(): void
+  readonly release: () => void
 }
 
 /** The folder with all data of `redrive dev`. */
@@ -56,14 +57,19 @@ export function lockFolder(path: string): LockedFolder {
   })
 }
 
+/** Returns whether the folder may have messages that are nowhere else. */
+export const hasMessages = (path: string): boolean => existsSync(join(path, ATTACHED))
+
 /** Deletes the data that `redrive dev` created in the folder, and no other file. No PostgreSQL may use it. */
 export function clearFolder({ path }: LockedFolder): void {
   const marker = readMarker(path)
   if (marker === undefined) return
-  if (existsSync(join(path, ATTACHED))) {
+  if (hasMessages(path)) {
+    const queue = typeof marker.mode === 'object' ? marker.mode.queue : 'QUEUE'
+    const command = putBackCommandLine(queue, join(path, 'redrive.config.json'))
     throw new CommandError(
       EXIT.conflict,
-      `The folder "${path}" may have messages of your broker that are nowhere else, and nothing was deleted. Return them with redrive put-back, then delete the folder.`,
+      `The folder "${path}" may have messages of your broker that are nowhere else, and nothing was deleted. To return them, start redrive dev --attach without --fresh, and run in another terminal: ${command}. Then stop it and delete the folder.`,
     )
   }
   explained(path, () => {

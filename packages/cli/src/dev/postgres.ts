@@ -11,12 +11,12 @@ import {
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CommandError, EXIT } from '../exit.ts'
 import { canUse, giveTo } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import type { DevFolder } from './folder.ts'
+import { type DevFolder, hasMessages } from './folder.ts'
 import { dataFolderAt, HOST, urlAt, USER } from './probe.ts'
 import { PROGRAM_ENV, runPostgresProgram } from './run-program.ts'
 
@@ -147,9 +147,10 @@ async function whenReady(
     signal.throwIfAborted()
     if (failure !== undefined || hasEnded(child) || performance.now() > endsAt) {
       const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-LOG_LINES).join('\n')
+      const reason = failure?.message ?? lines
       throw new CommandError(
         EXIT.failure,
-        `PostgreSQL did not start:\n${failure?.message ?? lines}\nThe whole log is in ${log}. To start with empty data: --fresh`,
+        `PostgreSQL did not start:\n${reason}\nThe whole log is in "${log}".${freshHint(log, reason)}`,
         { cause: failure },
       )
     }
@@ -159,6 +160,16 @@ async function whenReady(
 }
 
 const LOG_LINES = 5
+
+/** Messages of PostgreSQL about files that it cannot use. */
+const UNUSABLE =
+  /incompatible|not a (valid )?(data|database cluster) directory|checkpoint record|control file|PANIC|corrupt|invalid data/i
+
+/** Returns the advice to delete the data, but only if that helps and deletes nothing of the user. */
+const freshHint = (log: string, reason: string): string =>
+  UNUSABLE.test(reason) && !hasMessages(dirname(log))
+    ? ' The files of the database are damaged or of another release. To delete them and start with empty data: redrive dev --fresh'
+    : ''
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, HOST)
