@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import {
+  chownSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -11,6 +12,7 @@ import {
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { accountsFor } from '../src/dev/account.ts'
 import { ATTACHED, clearFolder, lockFolder, readFolder } from '../src/dev/folder.ts'
 import { claimMode, expectMode, modeOf } from '../src/dev/mode.ts'
 import { quoted } from '../src/dev/quoted.ts'
@@ -178,4 +180,15 @@ test.each([
   ['win32', 'C:\\my folder', '"C:\\my folder"'],
 ])('quotes arguments of printed commands on %s: %s', (platform, text, expected) => {
   expect(quoted(text, platform)).toBe(expected)
+})
+
+test.runIf(process.getuid?.() === 0)('root takes the owner of the database files first', () => {
+  const folder = devFolder()
+  const nobody = Number(spawnSync('id', ['-u', 'nobody']).stdout)
+  mkdirSync(join(folder, 'postgres'))
+  chownSync(join(folder, 'postgres'), nobody, 7)
+  const caller = { SUDO_UID: String(spawnSync('id', ['-u', 'daemon']).stdout).trim() }
+  expect(accountsFor(folder, caller)[0]).toEqual({ uid: nobody, gid: 7 })
+  rmSync(join(folder, 'postgres'), { recursive: true })
+  expect(accountsFor(folder, caller)[0]?.uid).toBe(Number(caller.SUDO_UID))
 })

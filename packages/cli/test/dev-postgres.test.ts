@@ -182,6 +182,18 @@ describe('the start of PostgreSQL', LONG, () => {
     expect(failure.includes('--fresh')).toBe(isRecommended)
   })
 
+  test.runIf(process.getuid?.() === 0)(
+    'hints at --database for a user without a name',
+    async () => {
+      const one = devFolder()
+      chmodSync(one.path, 0o755)
+      const nameless = { ...binaries, account: { uid: 54_321, gid: 54_321 } }
+      await expect(createCluster(one, nameless)).rejects.toThrow(
+        /could not look up effective user ID 54321[\s\S]*a user with a name.*--database/,
+      )
+    },
+  )
+
   test('reports a process that a signal has ended', async () => {
     const one = devFolder()
     const postgres = join(one.path, 'killed')

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { chownSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { Environment } from '../io.ts'
 
 /** A user of the operating system. */
@@ -11,14 +11,17 @@ export interface Account {
 
 /**
  * Returns the users that can run PostgreSQL, the best first. It refuses to run as root, so root starts it as
- * another user: the caller of sudo, the owner of the project, or a user of the system.
+ * another user: the owner of its files, the caller of sudo, the owner of the project, or a user of the system.
  * `undefined` means the current user, who is not root.
  */
 export function accountsFor(folder: string, env: Environment): readonly (Account | undefined)[] {
   if (process.getuid?.() !== 0) return [undefined]
   const { SUDO_UID, SUDO_GID } = env as Readonly<Record<string, string | undefined>>
   const owner = statSync(dirname(folder))
+  const files = statSync(join(folder, 'postgres'), { throwIfNoEntry: false })
   const found = [
+    // PostgreSQL refuses files of another user.
+    ...(files === undefined ? [] : [{ uid: files.uid, gid: files.gid }]),
     { uid: Number(SUDO_UID ?? 0), gid: Number(SUDO_GID ?? SUDO_UID ?? 0) },
     { uid: owner.uid, gid: owner.gid },
     ...SYSTEM_USERS.flatMap((name) => accountNamed(name) ?? []),

@@ -51,14 +51,21 @@ export async function createCluster(
   try {
     const args = ['-D', unfinished, '-U', USER, `--pwfile=${passwordFile}`, ...INITDB]
     const { code, output } = await runPostgresProgram(initdb, args, account)
-    if (code !== 0)
-      throw new CommandError(EXIT.failure, `PostgreSQL cannot create its files:\n${output}`)
+    if (code !== 0) {
+      const hint = NAMELESS.test(output) ? NAMELESS_HINT : ''
+      throw new CommandError(EXIT.failure, `PostgreSQL cannot create its files:\n${output}${hint}`)
+    }
     renameSync(unfinished, data)
   } finally {
     rmSync(passwordFile, { force: true })
     rmSync(unfinished, { recursive: true, force: true })
   }
 }
+
+/** The error of initdb for a user without a name, as in a container with another user id. */
+const NAMELESS = /could not look up effective user ID/
+const NAMELESS_HINT =
+  '\nPostgreSQL needs a user with a name. Run the command as such a user, or pass a database that you already have: --database postgres://user:password@host/database'
 
 /** The locale is part of PostgreSQL, so the files do not depend on the settings of the machine. */
 const INITDB = [
