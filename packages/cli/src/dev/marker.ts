@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { CommandError, EXIT } from '../exit.ts'
 
 /** The file that marks a folder of `redrive dev`, and keeps what a later start needs. */
-export const MARKER = 'redrive-dev.json'
+const MARKER = 'redrive-dev.json'
 /** The marker while it is written. */
 export const NEW_MARKER: string = `${MARKER}.new`
 
