@@ -104,7 +104,7 @@ describe('the lock of a folder', () => {
 
   test.each([
     ['a running process', { pid: process.ppid }],
-    ['a process of another host', { pid: 1, host: 'other.example' }],
+    ['a process of another host', { pid: endedPid(), host: 'other.example' }],
   ])('is kept when it belongs to %s', (_, owner) => {
     const folder = devFolder()
     write(folder, owner)

@@ -159,8 +159,11 @@ describe('the programs of PostgreSQL', () => {
 describe('the start of PostgreSQL', LONG, () => {
   test.runIf(process.platform === 'linux')('leaves no process when Ctrl-C ends it', async () => {
     const one = devFolder()
-    await createCluster(one, binaries)
-    await expect(startPostgres(one, binaries, AbortSignal.abort())).rejects.toThrow('aborted')
+    // It has not yet written its pid file.
+    const postgres = join(one.path, 'starting')
+    writeFileSync(postgres, '#!/bin/sh\nwhile :; do sleep 1; done\n', { mode: 0o755 })
+    const start = startPostgres(one, { ...binaries, postgres }, AbortSignal.abort())
+    await expect(start).rejects.toThrow('aborted')
     expect(processesWith(dataOf(one))).toEqual([])
   })
 
