@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { resolvePolicy } from '@redrive/core'
 import { TEXTBOOK } from '@redrive/storm'
 import { GOALS } from '@redrive/storm/internal'
@@ -72,7 +73,10 @@ test('accepts the limits of the command line', () => {
   expect(problemOf({ arrivals: '0' })).toBe('Arrivals')
   expect(problemOf({ arrivals: 'many' })).toBe('Arrivals')
   expect(problemOf({ arrivals: '1001', capacity: '2000' })).toBe('Arrivals')
+  expect(problemOf({ arrivals: '10.5' })).toBe('Arrivals')
   expect(problemOf({ capacity: '100' })).toBe('Capacity')
+  expect(problemOf({ capacity: '150.5' })).toBe('Capacity')
+  expect(problemOf({ capacity: '10001' })).toBe('Capacity')
   expect(problemOf({ inFlight: '2001' })).toBe('In flight')
   expect(problemOf({ inFlight: '1.5' })).toBe('In flight')
 })
@@ -90,8 +94,23 @@ test('returns the command that simulates the same', () => {
     'redrive simulate --outage 60s --kind refuse --arrivals 100 --capacity 150 --in-flight 100',
   )
   expect(simulateCommand(requestOf({ policy: `{"a":"it's"}` }))).toBe(
-    `echo '{"a":"it'\\''s"}' > policy.json && redrive simulate --policy policy.json --outage 60s --kind refuse --arrivals 100 --capacity 150 --in-flight 100 --compare`,
+    `echo '{"a":"it'\\''s"}' > policy.json && redrive simulate policy.json --outage 60s --kind refuse --arrivals 100 --capacity 150 --in-flight 100 --compare`,
   )
+})
+
+test('returns a command with the arguments and options that the command line declares', () => {
+  const program = readFileSync(new URL('../../cli/src/program/local.ts', import.meta.url), 'utf8')
+  const declared = /\.command\('simulate (?<args>[^']*)'\).*?\.action\(/s.exec(program)
+  expect(declared?.groups?.['args']).toBe('[policy]')
+  const options = [...(declared?.[0] ?? '').matchAll(/'(--[a-z-]+)(?: <[a-z]+>)?'/g)].map(
+    ([, name]) => name,
+  )
+  const [, command = ''] = simulateCommand(requestOf({ policy: '{}' })).split(' && ')
+  const words = command.split(' ')
+  expect(words.slice(0, 3)).toEqual(['redrive', 'simulate', 'policy.json'])
+  const used = words.filter((word) => word.startsWith('--'))
+  expect(used.length).toBeGreaterThan(0)
+  expect(used.filter((name) => !options.includes(name))).toEqual([])
 })
 
 test('describes the highest load since the outage, and whether it drains', () => {

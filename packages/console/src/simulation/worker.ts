@@ -24,7 +24,7 @@ async function simulate({ policy: text, weather, compare }: SimulationRequest): 
   report({ kind: 'end' })
 }
 
-/** Reads the options as the file of `redrive simulate --policy`. */
+/** Reads the options of a policy. `redrive simulate policy.json` accepts the same text. */
 function optionsOf(text: string): PolicyOptions {
   if (text.trim() === '') return {}
   let parsed: unknown

@@ -55,18 +55,21 @@ export const scenarioSearch = (scenario: Scenario): Partial<Scenario> =>
 /** The same seed for everyone, so that a link shows the same numbers. */
 const SEED = 1
 
-/** Reads the form. The limits are those of `redrive simulate`. */
+const isWhole = (value: number, from: number, to: number): boolean =>
+  Number.isInteger(value) && value >= from && value <= to
+
+/** Reads the form. `redrive simulate` accepts the same values, so that the copied command works. */
 export function readScenario(
   scenario: Scenario,
 ): { readonly request: SimulationRequest } | { readonly problem: string } {
   const arrivals = Number(scenario.arrivals)
   const capacity = Number(scenario.capacity)
   const inFlight = Number(scenario.inFlight)
-  if (!(arrivals >= 1 && arrivals <= 1_000))
-    return { problem: 'Arrivals: enter 1 to 1,000 per second.' }
-  if (!(capacity > arrivals && capacity <= 10_000))
-    return { problem: 'Capacity: enter more than the arrivals, at most 10,000 per second.' }
-  if (!(Number.isInteger(inFlight) && inFlight >= 1 && inFlight <= 2_000))
+  if (!isWhole(arrivals, 1, 1_000))
+    return { problem: 'Arrivals: enter a whole number from 1 to 1,000.' }
+  if (!isWhole(capacity, arrivals + 1, 10_000))
+    return { problem: 'Capacity: enter a whole number above the arrivals, at most 10,000.' }
+  if (!isWhole(inFlight, 1, 2_000))
     return { problem: 'In flight: enter a whole number from 1 to 2,000.' }
   const weather: Weather = {
     kind: scenario.kind,
@@ -89,7 +92,7 @@ export function simulateCommand({ weather, policy, compare }: SimulationRequest)
     ...(compare === undefined ? [] : ['--compare']),
   ].join(' ')
   if (policy.trim() === '') return `redrive simulate ${flags}`
-  return `echo ${quoted(policy)} > policy.json && redrive simulate --policy policy.json ${flags}`
+  return `echo ${quoted(policy)} > policy.json && redrive simulate policy.json ${flags}`
 }
 
 /** Returns the highest number of calls in one second. */

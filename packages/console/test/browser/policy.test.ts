@@ -33,7 +33,7 @@ test('a policy is found and simulated by keyboard, and the address has the scena
   await page.waitForURL(`${stage.url}${PATH}`)
   // A mistake is reported next to the fields, and nothing is simulated.
   await page.getByRole('textbox', { name: 'Arrivals per second' }).fill('200')
-  await page.getByText('Capacity: enter more than the arrivals').first().waitFor()
+  await page.getByText('Capacity: enter a whole number above the arrivals').first().waitFor()
   await page.getByRole('textbox', { name: 'Arrivals per second' }).fill('5')
   await page.getByRole('textbox', { name: 'Capacity per second' }).fill('20')
   await page.getByRole('textbox', { name: 'In flight' }).fill('10')
