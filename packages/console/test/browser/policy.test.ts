@@ -102,6 +102,10 @@ test('a simulation can be stopped, and a source without permission has no page',
   await page.getByRole('button', { name: 'Stop' }).click()
   await page.getByText('Stopped.').waitFor()
   await expectAccessible(page, 'stopped')
+  // The same fields start it again.
+  await page.getByRole('button', { name: /^Simulate/ }).click()
+  await page.getByText('simulating this policy').waitFor()
+  expect(await page.getByText('Stopped.').count()).toBe(0)
   await page.goto(`${stage.url}/sources/other/policy`)
   await page.getByText('Not found, or no permission to view it.').waitFor()
   expect(messages).toEqual([])

@@ -34,6 +34,7 @@ export function PolicyScreen() {
   const { source } = useParams({ from: FROM })
   const sources = useQuery(sourcesQuery)
   const found = { ...DEFAULT_SCENARIO, ...useSearch({ from: FROM }) }
+  const [repeats, setRepeats] = useState(0)
   if (sources.data?.some((one) => one.source === source) === false) return <NotFound />
   return (
     <Page title="Policy" crumbs={CRUMBS}>
@@ -50,8 +51,13 @@ export function PolicyScreen() {
           )}
         </Card>
       ) : (
-        // A new form for each address, so that Back also restores the fields.
-        <Loaded key={JSON.stringify(found)} source={source} scenario={found} />
+        // A new form for each address, so that Back also restores the fields, and for each repeated simulation.
+        <Loaded
+          key={JSON.stringify([found, repeats])}
+          source={source}
+          scenario={found}
+          onRepeat={() => setRepeats(repeats + 1)}
+        />
       )}
     </Page>
   )
@@ -60,15 +66,21 @@ export function PolicyScreen() {
 interface LoadedProps {
   readonly source: string
   readonly scenario: Scenario
+  /** Simulates the same scenario again. */
+  readonly onRepeat: () => void
 }
 
-function Loaded({ source, scenario }: LoadedProps) {
+function Loaded({ source, scenario, onRepeat }: LoadedProps) {
   const navigate = useNavigate({ from: FROM })
   const [draft, setDraft] = useState(scenario)
   const read = readScenario(draft)
   const problem = 'problem' in read ? read.problem : undefined
   const [current] = useState(() => readScenario(scenario))
-  const simulate = () => void navigate({ search: scenarioSearch(draft) })
+  const simulate = () => {
+    // The address of the same scenario is the same, so it would start nothing after a stop or an error.
+    if (JSON.stringify(draft) === JSON.stringify(scenario)) onRepeat()
+    else void navigate({ search: scenarioSearch(draft) })
+  }
   useKeys(problem === undefined ? { s: simulate } : {})
   const form = (
     <ScenarioForm
