@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { resolvePolicy } from '@redrive/core'
 import { TEXTBOOK } from '@redrive/storm'
-import { GOALS } from '@redrive/storm/internal'
+import { expectedDrainMs, GOALS } from '@redrive/storm/internal'
 import { expect, test } from 'vitest'
 import { COMPARED } from '../src/address-values.ts'
 import type { Simulated } from '../src/simulation/protocol.ts'
@@ -11,6 +11,7 @@ import {
   readScenario,
   resultRows,
   scenarioSearch,
+  shortestDrainMs,
   shownSeconds,
   simulateCommand,
   simulationSentence,
@@ -81,6 +82,20 @@ test('accepts the limits of the command line', () => {
   expect(problemOf({ inFlight: '1.5' })).toBe('In flight')
 })
 
+test('rejects a scenario that drains too slowly, with the time', () => {
+  const slow = { outage: '15m', arrivals: '1000', capacity: '1001' } as const
+  const read = readScenario({ ...DEFAULT_SCENARIO, ...slow })
+  expect('problem' in read ? read.problem.replaceAll('\u00a0', ' ') : '').toBe(
+    'Capacity: the backlog needs at least 10 d to drain. Enter more, so that it drains within 2 h.',
+  )
+  expect('request' in readScenario({ ...DEFAULT_SCENARIO, ...slow, capacity: '1125' })).toBe(true)
+  expect('request' in readScenario({ ...DEFAULT_SCENARIO, ...slow, capacity: '1124' })).toBe(false)
+  for (const kind of ['refuse', 'brown-out'] as const) {
+    const { weather } = requestOf({ kind })
+    expect(shortestDrainMs(weather)).toBe(expectedDrainMs(weather))
+  }
+})
+
 test('keeps only changed fields in the address', () => {
   expect(scenarioSearch(DEFAULT_SCENARIO)).toEqual({})
   expect(scenarioSearch({ ...DEFAULT_SCENARIO, outage: '5m', arrivals: '20' })).toEqual({
@@ -114,7 +129,9 @@ test('returns a command with the arguments and options that the command line dec
 })
 
 test('describes the highest load since the outage, and whether it drains', () => {
-  const both = { own: GOOD, other: BAD, calmMs: 30_000 }
+  // Longer than the arguments that a function accepts.
+  const long = { ...BAD, load: Array.from({ length: 300_000 }, () => 873) }
+  const both = { own: GOOD, other: long, calmMs: 30_000 }
   expect(simulationSentence(requestOf(), both).replaceAll('\u00a0', ' ')).toBe(
     'After an outage of 60 s, this policy calls the dependency at most 172 times per second and drains. The textbook policy reaches 873 and does not drain.',
   )

@@ -1,3 +1,5 @@
+import { highestOf } from './highest.ts'
+
 /** One policy's load over time. */
 export interface Panel {
   readonly title: string
@@ -29,9 +31,9 @@ const FAINT = '#7b8794'
 /** Draws all policies on one scale. An overloaded policy leaves the band. */
 export function plot(options: PlotOptions): string {
   const { title, panels, arrivalsPerSecond, capacityPerSecond } = options
-  const highest = Math.max(
+  const highest = highestOf(
+    panels.map(({ load }) => highestOf(load.slice(0, options.seconds))),
     capacityPerSecond * 1.2,
-    ...panels.flatMap(({ load }) => load.slice(0, options.seconds)),
   )
   const height = TOP + panels.length * PANEL_HEIGHT + 36
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" font-family="system-ui, sans-serif" font-size="12">

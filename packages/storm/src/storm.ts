@@ -3,6 +3,7 @@ import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
 import { consume } from '@redrive/runtime'
 import { VirtualTime } from './time.ts'
 import { Dependency, type OutageKind } from './dependency.ts'
+import { highestOf } from './highest.ts'
 import { expectedDrainMs, ShortestDrain } from './minimum.ts'
 
 export interface StormOptions {
@@ -87,7 +88,7 @@ export async function simulateOutage(options: StormOptions): Promise<StormResult
     falseDeadLetters: given / sent.count,
     drainMs: drainedAt === undefined ? undefined : drainedAt - outageUntil,
     minimumMs: shortest.ms,
-    peak: Math.max(...load.slice(CALM_MS / 1_000)) / options.arrivalsPerSecond,
+    peak: highestOf(load.slice(CALM_MS / 1_000)) / options.arrivalsPerSecond,
     load,
   }
 }

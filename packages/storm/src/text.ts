@@ -1,3 +1,5 @@
+import { highestOf } from './highest.ts'
+
 /** Options of the plot for a terminal. */
 export interface PlotTextOptions {
   /** Calls per second, one value per second. */
@@ -50,7 +52,7 @@ function columnsOf({ load, columns }: PlotTextOptions): readonly number[] {
   return Array.from({ length: count }, (_, at) => {
     const from = Math.floor((at / count) * load.length)
     const until = Math.max(from + 1, Math.floor(((at + 1) / count) * load.length))
-    return Math.max(...load.slice(from, until))
+    return highestOf(load.slice(from, until))
   })
 }
 

@@ -79,6 +79,18 @@ describe('a plot of it', () => {
     expect(text.split('\n')[0]).toBe('          40/s ┤ █')
   })
 
+  it('accepts a run of many hours', () => {
+    const long = Array.from({ length: 300_000 }, (_, second) => (second === 299_000 ? 40 : 10))
+    const text = plotText({ ...options, load: long, columns: 2 })
+    expect(text.split('\n')[0]).toBe('          40/s ┤ █')
+    const result = {
+      ...{ messages: 1, attemptsPerMessage: 1, falseDeadLetters: 0, drainMs: 1, minimumMs: 1 },
+      ...{ peak: 1, load: long },
+    }
+    const policy = { name: 'own', title: 'mine', policy: {} }
+    expect(drawing('t', WEATHER, [{ policy, result }])).toContain('own: mine')
+  })
+
   it('shows the name of every policy, as text', async () => {
     const result = await simulateOutage({ ...WEATHER, outageMs: 1_000, policy: {} })
     const played = [{ policy: { name: '<b>', title: 'mine & yours', policy: {} }, result }]

@@ -34,3 +34,7 @@ export function bytesText(bytes: number): string {
   const digits = power === 0 || value >= 100 ? 0 : 1
   return `${value.toFixed(digits)}${NBSP}${BYTE_UNITS[power] ?? 'B'}`
 }
+
+/** Returns the highest value, at least `least`. A list of any length: `Math.max(...values)` fails for long ones. */
+export const highestOf = (values: readonly number[], least = 0): number =>
+  values.reduce((most, value) => Math.max(most, value), least)

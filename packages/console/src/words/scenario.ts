@@ -1,8 +1,9 @@
 import type { Weather } from '@redrive/storm'
 import type { COMPARED, OUTAGES } from '../address-values.ts'
 import type { Goals, Simulated, SimulationRequest } from '../simulation/protocol.ts'
-import { countText, NBSP, percentText } from './numbers.ts'
 import { quoted } from './equivalents.ts'
+import { countText, highestOf, NBSP, percentText } from './numbers.ts'
+import { durationText } from './times.ts'
 
 type OutageName = (typeof OUTAGES)[number]
 export type ComparedName = (typeof COMPARED)[number]
@@ -58,6 +59,18 @@ const SEED = 1
 const isWhole = (value: number, from: number, to: number): boolean =>
   Number.isInteger(value) && value >= from && value <= to
 
+/** 2 h: a policy that does not drain is simulated for twice this time. Longer ones keep a browser busy for hours. */
+const DRAIN_MAX_MS = 7_200_000
+/** The share of its capacity that a dependency serves in a brown-out. */
+const BROWN_OUT_SHARE = 0.2
+
+/** Returns the time that the backlog of the outage needs with the spare capacity. A test compares it with the simulator. */
+export function shortestDrainMs(weather: Weather): number {
+  const { kind, outageMs, arrivalsPerSecond: arrivals, capacityPerSecond: capacity } = weather
+  const served = kind === 'refuse' ? 0 : capacity * BROWN_OUT_SHARE
+  return (Math.max(0, arrivals - served) * outageMs) / (capacity - arrivals)
+}
+
 /** Reads the form. `redrive simulate` accepts the same values, so that the copied command works. */
 export function readScenario(
   scenario: Scenario,
@@ -79,6 +92,11 @@ export function readScenario(
     capacityPerSecond: capacity,
     seed: SEED,
   }
+  const drainMs = shortestDrainMs(weather)
+  if (drainMs > DRAIN_MAX_MS)
+    return {
+      problem: `Capacity: the backlog needs at least ${durationText(drainMs)} to drain. Enter more, so that it drains within ${durationText(DRAIN_MAX_MS)}.`,
+    }
   const compare = scenario.compare === 'none' ? undefined : scenario.compare
   return { request: { policy: scenario.policy, weather, compare } }
 }
@@ -97,7 +115,7 @@ export function simulateCommand({ weather, policy, compare }: SimulationRequest)
 
 /** Returns the highest number of calls in one second. */
 const highest = ({ load }: Simulated, fromS: number): string =>
-  countText(Math.max(0, ...load.slice(fromS)))
+  countText(highestOf(load.slice(fromS)))
 
 /** Returns the result as a sentence: the load of this policy, and of the other one. */
 export function simulationSentence(

@@ -1,6 +1,6 @@
 import { useLayoutEffect, useRef, useState } from 'react'
 import { gridOf } from '../../components/bar-chart.tsx'
-import { countText, NBSP } from '../../words/numbers.ts'
+import { countText, highestOf, NBSP } from '../../words/numbers.ts'
 
 export interface LoadLine {
   readonly name: 'own' | 'other'
@@ -37,7 +37,7 @@ export function LoadChart(props: LoadChartProps) {
     return () => observer.disconnect()
   }, [])
   const shown = lines.map((line) => ({ ...line, load: line.load.slice(0, seconds) }))
-  const grid = gridOf(Math.max(capacity, ...shown.flatMap(({ load }) => load)))
+  const grid = gridOf(highestOf(shown.map(({ load }) => highestOf(load)), capacity))
   const top = grid.at(-1) ?? 1
   const x = (second: number) => LEFT + (second / seconds) * Math.max(width - LEFT, 1)
   const y = (calls: number) => BASE - (calls / top) * (BASE - TOP)
@@ -119,7 +119,7 @@ export function LoadTable({ lines, seconds }: Pick<LoadChartProps, 'lines' | 'se
               <td key={name} className="num">
                 {start >= load.length
                   ? '–'
-                  : countText(Math.max(...load.slice(start, start + step)))}
+                  : countText(highestOf(load.slice(start, start + step)))}
               </td>
             ))}
           </tr>
