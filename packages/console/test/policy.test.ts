@@ -133,7 +133,7 @@ test('describes the highest load since the outage, and whether it drains', () =>
   const long = { ...BAD, load: Array.from({ length: 300_000 }, () => 873) }
   const both = { own: GOOD, other: long, calmMs: 30_000 }
   expect(simulationSentence(requestOf(), both).replaceAll('\u00a0', ' ')).toBe(
-    'After an outage of 60 s, this policy calls the dependency at most 172 times per second and drains. The textbook policy reaches 873 and does not drain.',
+    'From the start of an outage of 60 s, this policy calls the dependency at most 172 times per second and drains. The textbook policy reaches 873 and does not drain.',
   )
 })
 
@@ -150,6 +150,19 @@ test('compares results with the goals, and never rounds a lost message to zero',
     ['0.99 × minimum', true, 'does not drain', false],
     ['1.7 × arrivals', true, '8.7 × arrivals', false],
   ])
+})
+
+test('shows a missed value with enough digits to see that it is missed', () => {
+  const close = { attemptsPerMessage: 1.0504, falseDeadLetters: 0, drainRatio: 1.3049, peak: 2.04 }
+  const shown = resultRows(GOALS).map((row) => row.value({ ...GOOD, ...close }))
+  expect(shown.map((text) => text.replaceAll('\u00a0', ' '))).toEqual([
+    '1.0504',
+    '0 %',
+    '1.305 × minimum',
+    '2.04 × arrivals',
+  ])
+  const met = { attemptsPerMessage: 1.0451, drainRatio: 1.2999, peak: 1.96 }
+  expect(resultRows(GOALS).map((row) => row.value({ ...GOOD, ...met }))[0]).toBe('1.05')
 })
 
 test('shows a little more than the slowest policy that drains', () => {

@@ -11,23 +11,41 @@ export interface PolicyResult {
 /** The goals of a policy: little more than one call per message, no good message given up, no second wave. */
 export const GOALS = { attemptsPerMessage: 1.05, falseDeadLetters: 0, drain: 1.3, peak: 2 } as const
 
-/** Returns the drain time relative to the minimum; undefined when it had not drained at the end of the run. */
-export const drainRatio = ({ drainMs, minimumMs }: StormResult): number | undefined =>
-  drainMs === undefined ? undefined : drainMs / minimumMs
+/**
+ * Returns the drain time relative to the minimum; undefined when it had not drained at the end of the run. 1 when the
+ * outage leaves no backlog: then there is nothing to drain.
+ */
+export function drainRatio({ drainMs, minimumMs }: StormResult): number | undefined {
+  if (drainMs === undefined) return undefined
+  return minimumMs === 0 ? 1 : drainMs / minimumMs
+}
+
+/** Returns a value above its goal, with as many digits as show that it is above. */
+function aboveText(value: number, goal: number, digits: number): string {
+  const text = value.toFixed(digits)
+  return Number(text) > goal || digits >= DIGITS_MAX ? text : aboveText(value, goal, digits + 1)
+}
+
+/** 12 digits: fewer than the rounding errors of a sum. */
+const DIGITS_MAX = 12
 
 /** Returns the goals that were not met, as text; empty when all were met. */
 export function shortcomings(result: StormResult): readonly string[] {
   const ratio = drainRatio(result)
   const short: string[] = []
   if (result.attemptsPerMessage > GOALS.attemptsPerMessage) {
-    short.push(`${result.attemptsPerMessage.toFixed(2)} attempts per message`)
+    const attempts = aboveText(result.attemptsPerMessage, GOALS.attemptsPerMessage, 2)
+    short.push(`${attempts} attempts per message`)
   }
   if (result.falseDeadLetters > GOALS.falseDeadLetters) {
-    short.push(`${(result.falseDeadLetters * 100).toFixed(1)} % of good messages given up`)
+    const percent = aboveText(result.falseDeadLetters * 100, GOALS.falseDeadLetters * 100, 1)
+    short.push(`${percent} % of good messages given up`)
   }
   if (ratio === undefined) short.push('it does not drain')
-  else if (ratio > GOALS.drain) short.push(`drains in ${ratio.toFixed(2)} x the shortest time`)
-  if (result.peak > GOALS.peak) short.push(`peak of ${result.peak.toFixed(1)} x the arrivals`)
+  else if (ratio > GOALS.drain)
+    short.push(`drains in ${aboveText(ratio, GOALS.drain, 2)} x the shortest time`)
+  if (result.peak > GOALS.peak)
+    short.push(`peak of ${aboveText(result.peak, GOALS.peak, 1)} x the arrivals`)
   return short
 }
 

@@ -8,6 +8,7 @@ import {
   type StormOptions,
   TEXTBOOK,
 } from '@redrive/storm'
+import { drainRatio } from '@redrive/storm/internal'
 
 const WEATHER = {
   kind: 'refuse',
@@ -47,6 +48,31 @@ describe('a simulated outage', () => {
     // Each call takes at least 13 ms when the dependency is healthy: none ends in time.
     const result = await simulateOutage({ ...WEATHER, policy: { timeout: '5ms' } })
     expect(result.drainMs).toBeUndefined()
+  })
+})
+
+describe('the goals', () => {
+  const result = {
+    ...{ messages: 1, attemptsPerMessage: 1, falseDeadLetters: 0, drainMs: 20, minimumMs: 20 },
+    ...{ peak: 1, load: [] },
+  }
+
+  it('are met when the outage leaves no backlog', () => {
+    expect(drainRatio({ ...result, drainMs: 0, minimumMs: 0 })).toBe(1)
+    expect(drainRatio({ ...result, minimumMs: 0 })).toBe(1)
+    expect(shortcomings({ ...result, minimumMs: 0 })).toEqual([])
+  })
+
+  it('are reported with enough digits to see that they are missed', () => {
+    const missed = {
+      ...{ attemptsPerMessage: 1.0504, falseDeadLetters: 0.0001, drainMs: 26.04, peak: 2.04 },
+    }
+    expect(shortcomings({ ...result, ...missed })).toEqual([
+      '1.0504 attempts per message',
+      '0.01 % of good messages given up',
+      'drains in 1.302 x the shortest time',
+      'peak of 2.04 x the arrivals',
+    ])
   })
 })
 

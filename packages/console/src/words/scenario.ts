@@ -124,7 +124,7 @@ export function simulationSentence(
 ): string {
   const fromS = calmMs / 1_000
   const ends = (one: Simulated) => (one.drainRatio === undefined ? 'does not drain' : 'drains')
-  const first = `After an outage of ${spanText(weather.outageMs)}, this policy calls the dependency at most ${highest(own, fromS)} times per second and ${ends(own)}.`
+  const first = `From the start of an outage of ${spanText(weather.outageMs)}, this policy calls the dependency at most ${highest(own, fromS)} times per second and ${ends(own)}.`
   if (other === undefined) return first
   return `${first} The textbook policy reaches ${highest(other, fromS)} and ${ends(other)}.`
 }
@@ -136,14 +136,25 @@ export interface ResultRow {
   readonly isMet: (one: Simulated) => boolean
 }
 
-const times = (value: number, digits: number) => `${value.toFixed(digits)}${NBSP}×`
+const times = (text: string) => `${text}${NBSP}×`
+
+/** 12 digits: fewer than the rounding errors of a sum. */
+const DIGITS_MAX = 12
+
+/** Returns a value. One above the goal has as many digits as show that it is above. */
+function comparedText(value: number, goal: number, digits: number): string {
+  const text = value.toFixed(digits)
+  const isMisleading = value > goal && Number(text) <= goal && digits < DIGITS_MAX
+  return isMisleading ? comparedText(value, goal, digits + 1) : text
+}
 
 /** Returns the rows of the table of results. */
 export const resultRows = (goals: Goals): readonly ResultRow[] => [
   {
     name: 'Attempts per message',
     goal: `at most ${goals.attemptsPerMessage}`,
-    value: ({ attemptsPerMessage }) => attemptsPerMessage.toFixed(2),
+    value: ({ attemptsPerMessage }) =>
+      comparedText(attemptsPerMessage, goals.attemptsPerMessage, 2),
     isMet: ({ attemptsPerMessage }) => attemptsPerMessage <= goals.attemptsPerMessage,
   },
   {
@@ -154,15 +165,17 @@ export const resultRows = (goals: Goals): readonly ResultRow[] => [
   },
   {
     name: 'Time to drain',
-    goal: `at most ${times(goals.drain, 1)} minimum`,
+    goal: `at most ${times(goals.drain.toFixed(1))} minimum`,
     value: ({ drainRatio }) =>
-      drainRatio === undefined ? 'does not drain' : `${times(drainRatio, 2)} minimum`,
+      drainRatio === undefined
+        ? 'does not drain'
+        : `${times(comparedText(drainRatio, goals.drain, 2))} minimum`,
     isMet: ({ drainRatio }) => drainRatio !== undefined && drainRatio <= goals.drain,
   },
   {
     name: 'Peak load',
-    goal: `at most ${times(goals.peak, 0)} arrivals`,
-    value: ({ peak }) => `${times(peak, 1)} arrivals`,
+    goal: `at most ${times(goals.peak.toFixed(0))} arrivals`,
+    value: ({ peak }) => `${times(comparedText(peak, goals.peak, 1))} arrivals`,
     isMet: ({ peak }) => peak <= goals.peak,
   },
 ]
