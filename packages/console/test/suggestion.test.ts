@@ -1,6 +1,6 @@
 import type { Group, Run } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
-import { groupOfRun, outcomeText, runTitle, sizeOf } from '../src/words/runs.ts'
+import { groupOfRun, lastEnded, outcomeText, runTitle, sizeOf } from '../src/words/runs.ts'
 import { actionText, suggestionFor } from '../src/words/suggestion.ts'
 import { barsOf, boundsOf, latestOf, peakOf, RANGES } from '../src/words/trends.ts'
 import { decisionsOf, verdictOf } from '../src/words/verdict.ts'
@@ -110,10 +110,26 @@ test('a run has a title, a size and its outcomes', () => {
   expect(runTitle(aRun({ isChanged: false }))).toBe('Replay 1,160 to payments')
   expect(outcomeText(aRun())).toBe('412 resolved, 5 published')
   expect(outcomeText(aRun({ counts: NO_ITEMS }))).toBe('No outcome yet')
+  const cancelled = aRun({ state: 'cancelled', counts: { ...NO_ITEMS, resolved: 3 } })
+  expect(outcomeText(cancelled)).toBe('Withdrawn before it started')
+  expect(outcomeText({ ...cancelled, approvedBy: 'ben' })).toBe('3 resolved')
   expect([groupOfRun(aRun()), groupOfRun(aRun({ selection: { filter: 'x' } }))]).toEqual([
     'a',
     undefined,
   ])
+})
+
+test('the last runs are those that ended last, without withdrawn plans', () => {
+  const ended = (id: string, endedAt: number, changes: Partial<Run> = {}) =>
+    aRun({ id, endedAt, state: 'done', approvedBy: 'ben', ...changes })
+  const withdrawn = { state: 'cancelled', approvedBy: undefined } as unknown as Partial<Run>
+  const runs = [
+    ended('withdrawn', 9, withdrawn),
+    ended('planned last', 3),
+    ended('cancelled', 5, { state: 'cancelled' }),
+    ended('ended last', 7),
+  ]
+  expect(lastEnded(runs, 2).map(({ id }) => id)).toEqual(['ended last', 'cancelled'])
 })
 
 test('a trend has a bar for every minute, and its latest is the last complete one', () => {

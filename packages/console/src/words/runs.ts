@@ -20,8 +20,14 @@ const OUTCOMES = [
   ['published', 'published'],
 ] as const
 
+/** Whether a plan was cancelled before its approval. It published nothing. */
+export const isWithdrawn = ({ state, approvedBy }: Pick<Run, 'state' | 'approvedBy'>): boolean =>
+  state === 'cancelled' && approvedBy === undefined
+
 /** Returns the outcomes of a run: 412 resolved, 14 refailed. An outcome without messages is left out. */
-export function outcomeText({ counts }: Pick<Run, 'counts'>): string {
+export function outcomeText(run: Pick<Run, 'counts' | 'state' | 'approvedBy'>): string {
+  if (isWithdrawn(run)) return 'Withdrawn before it started'
+  const { counts } = run
   const parts = OUTCOMES.filter(([state]) => counts[state] > 0)
   if (parts.length === 0) return 'No outcome yet'
   return parts.map(([state, word]) => `${countText(counts[state])} ${word}`).join(', ')
@@ -32,6 +38,13 @@ export function groupOfRun({ selection }: Pick<Run, 'selection'>): string | unde
   const { group } = (selection ?? {}) as { readonly group?: unknown }
   return typeof group === 'string' ? group : undefined
 }
+
+/** Returns the runs that ended last. Withdrawn plans are left out: each update of a plan leaves one. */
+export const lastEnded = (runs: readonly Run[], most: number): readonly Run[] =>
+  runs
+    .filter((run) => run.endedAt !== undefined && !isWithdrawn(run))
+    .toSorted((one, other) => (other.endedAt ?? 0) - (one.endedAt ?? 0))
+    .slice(0, most)
 
 const ITEM_WORDS: Readonly<Record<ItemState, string>> = {
   planned: 'Planned',

@@ -9,14 +9,16 @@ import { runsQuery } from '../../data/queries.ts'
 import { runPath } from '../../paths.ts'
 import { countText } from '../../words/numbers.ts'
 import { runParts } from '../../words/run-progress.ts'
-import { outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
+import { lastEnded, outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
 
 const ENDED = ['done', 'cancelled'] as const
+/** 50: many plans may have been replaced since the last run ended. */
+const SEARCHED = 50
 const WORDS = { running: 'running', paused: 'paused', planned: 'awaiting approval' } as const
 
 /** Active runs, and the last two that ended. Without any run it vanishes. */
 export function RunsCard({ active }: { readonly active: readonly Run[] }) {
-  const ended = useLiveQuery(runsQuery(ENDED, 2), 30_000).data ?? []
+  const ended = lastEnded(useLiveQuery(runsQuery(ENDED, SEARCHED), 30_000).data ?? [], 2)
   const runs = [...active.slice(0, 4), ...ended]
   if (runs.length === 0) return null
   const note = (Object.keys(WORDS) as (keyof typeof WORDS)[])
