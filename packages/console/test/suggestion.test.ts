@@ -1,6 +1,6 @@
 import type { Group, Run } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
-import { groupOfRun, lastEnded, outcomeText, runTitle, sizeOf } from '../src/words/runs.ts'
+import { groupOfRun, lastEnded, outcomeText, replacementOf, runTitle, sizeOf } from '../src/words/runs.ts'
 import { actionText, suggestionFor } from '../src/words/suggestion.ts'
 import { barsOf, boundsOf, latestOf, peakOf, RANGES } from '../src/words/trends.ts'
 import { decisionsOf, verdictOf } from '../src/words/verdict.ts'
@@ -130,6 +130,25 @@ test('the last runs are those that ended last, without withdrawn plans', () => {
     ended('ended last', 7),
   ]
   expect(lastEnded(runs, 2).map(({ id }) => id)).toEqual(['ended last', 'cancelled'])
+})
+
+test('a withdrawn plan is replaced by the newest plan of the same planner and selection', () => {
+  const plan = (id: string, plannedAt: number, changes: Partial<Run> = {}) =>
+    aRun({ id, plannedAt, state: 'planned', plannedBy: 'ada', ...changes })
+  const old = plan('old', 5, { state: 'cancelled' })
+  const planned = [
+    plan('earlier', 4),
+    plan('newer', 6),
+    plan('newest', 7),
+    plan('other planner', 8, { plannedBy: 'ben' }),
+    plan('other selection', 8, { selection: { group: 'b' } }),
+    plan('other source', 8, { source: 'orders' }),
+  ]
+  expect(replacementOf(old, planned)?.id).toBe('newest')
+  expect(replacementOf(old, planned.slice(3))).toBeUndefined()
+  // A plan that is not withdrawn is not replaced.
+  expect(replacementOf(plan('current', 5), planned)).toBeUndefined()
+  expect(replacementOf({ ...old, approvedBy: 'ben' }, planned)).toBeUndefined()
 })
 
 test('a trend has a bar for every minute, and its latest is the last complete one', () => {

@@ -39,6 +39,22 @@ export function groupOfRun({ selection }: Pick<Run, 'selection'>): string | unde
   return typeof group === 'string' ? group : undefined
 }
 
+/** Returns the plan that replaced a withdrawn one: the newest of the same planner with the same selection. */
+export function replacementOf(run: Run, planned: readonly Run[]): Run | undefined {
+  if (!isWithdrawn(run)) return undefined
+  const selection = JSON.stringify(run.selection)
+  return planned
+    .filter(
+      (one) =>
+        one.state === 'planned' &&
+        one.source === run.source &&
+        one.plannedBy === run.plannedBy &&
+        one.plannedAt > run.plannedAt &&
+        JSON.stringify(one.selection) === selection,
+    )
+    .toSorted((one, other) => other.plannedAt - one.plannedAt)[0]
+}
+
 /** Returns the runs that ended last. Withdrawn plans are left out: each update of a plan leaves one. */
 export const lastEnded = (runs: readonly Run[], most: number): readonly Run[] =>
   runs

@@ -218,6 +218,31 @@ test('the planner cannot approve, and copies the link', async () => {
   await close()
 })
 
+test('a plan that was replaced is not chosen again, and its link leads to the new one', async () => {
+  const { page, messages, close } = await openTab(browser)
+  const { replays } = shared.catalog
+  const group = await orders(shared, 'a plan that is updated', 7)
+  const old = await replays.plan({ selection: { group }, by: 'cleo' })
+  await page.goto(`${shared.url}/approvals`)
+  await page.waitForURL(/run=/)
+  await page.getByRole('link', { name: 'Sources' }).click()
+  await page.getByRole('heading', { name: 'Sources', level: 1 }).waitFor()
+  // As an update of the plan: the new one is made, then the old one is withdrawn.
+  const next = await replays.plan({ selection: { group }, by: 'cleo', ratePerSecond: 7 })
+  await replays.cancel(old.id, { by: 'cleo' })
+  await page.getByRole('link', { name: /^Approvals/ }).click()
+  await page.waitForURL(/run=/)
+  expect(page.url()).toContain(next.id)
+  await page.goto(`${shared.url}/approvals?run=${old.id}`)
+  await page.getByText('This plan was replaced.').waitFor()
+  await expectAccessible(page, 'replaced plan')
+  await page.getByRole('link', { name: 'Show the new plan' }).click()
+  await page.getByRole('button', { name: /^Approve 7/ }).waitFor()
+  expect(page.url()).toContain(next.id)
+  expect(messages).toEqual([])
+  await close()
+})
+
 test.for([
   ['light', WIDE],
   ['dark', NARROW],

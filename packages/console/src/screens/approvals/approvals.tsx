@@ -19,7 +19,7 @@ import { Page } from '../../shell/page.tsx'
 import { gateText } from '../../words/gates.ts'
 import { countText, percentText } from '../../words/numbers.ts'
 import { paceText, PLAN_LIFE_MS, proofTexts } from '../../words/plan.ts'
-import { groupOfRun, runTitle, sizeOf } from '../../words/runs.ts'
+import { groupOfRun, replacementOf, runTitle, sizeOf } from '../../words/runs.ts'
 import { durationText } from '../../words/times.ts'
 import { ApproveButton } from '../run/approve-button.tsx'
 import { Change } from '../run/change-card.tsx'
@@ -39,7 +39,8 @@ export function Approvals() {
   const runs = (planned.data ?? []).filter(
     (run) => can(me, 'approve', run.source) || run.plannedBy === me.person,
   )
-  const first = runs[0]?.id
+  // The list of an earlier visit may have plans that were replaced.
+  const first = planned.isFetchedAfterMount ? runs[0]?.id : undefined
   // The first plan is chosen once. A later plan must not take its place under the pointer.
   useEffect(() => {
     if (chosen === undefined && first !== undefined)
@@ -94,7 +95,7 @@ export function Approvals() {
               </Card>
             )}
           </div>
-          {current === undefined ? null : <Detail key={current} id={current} />}
+          {current === undefined ? null : <Detail key={current} id={current} planned={runs} />}
         </div>
       )}
     </Page>
@@ -129,7 +130,13 @@ const PlanLine = ({ run, isCurrent }: { readonly run: Run; readonly isCurrent: b
   )
 }
 
-function Detail({ id }: { readonly id: string }) {
+interface DetailProps {
+  readonly id: string
+  /** The plans that await an approval. */
+  readonly planned: readonly Run[]
+}
+
+function Detail({ id, planned }: DetailProps) {
   const me = useMe()
   const found = useRun(id)
   if (found.error !== null && found.data === undefined)
@@ -148,6 +155,7 @@ function Detail({ id }: { readonly id: string }) {
   const isOwn = run.plannedBy === me.person
   const group = groupOfRun(run)
   const skipped = Object.entries(run.skipped)
+  const replacement = replacementOf(run, planned)
   return (
     <div className="stack">
       <Card
@@ -173,6 +181,14 @@ function Detail({ id }: { readonly id: string }) {
           )
         }
       >
+        {replacement === undefined ? null : (
+          <Note tone="warn" shape="skip" isBar>
+            This plan was replaced.{' '}
+            <Link to="/approvals" search={{ run: replacement.id }} replace className="link">
+              Show the new plan
+            </Link>
+          </Note>
+        )}
         {isOwn && !me.canApproveOwn && run.state === 'planned' ? (
           <Note tone="warn" shape="wait" isBar>
             You planned this. Another person approves.
