@@ -5,9 +5,12 @@ import { gateText, isOverride } from '../src/words/gates.ts'
 import { firstTab, tabCount } from '../src/words/item-tabs.ts'
 import {
   estimateMs,
+  expiryText,
   fieldsOf,
+  isExpired,
   isSamePlan,
   paceText,
+  PLAN_LIFE_MS,
   proofTexts,
   readPlan,
 } from '../src/words/plan.ts'
@@ -113,6 +116,17 @@ describe('the progress of a run', () => {
       { at: 4_000, count: 0 },
     ])
   })
+})
+
+test('a plan expires, and an approved run does not', () => {
+  const planned = { state: 'planned', plannedAt: 1_000 } as const
+  const until = planned.plannedAt + PLAN_LIFE_MS
+  expect([isExpired(planned, until - 1), isExpired(planned, until)]).toEqual([false, true])
+  expect(isExpired({ ...planned, state: 'paused' }, until)).toBe(false)
+  expect([expiryText(planned, until - 60_000), expiryText(planned, until)]).toEqual([
+    'expires in 1\u00a0min',
+    'expired',
+  ])
 })
 
 test('messages of a run are in tabs, and the first one needs a reader', () => {

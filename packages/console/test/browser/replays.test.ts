@@ -218,6 +218,26 @@ test('the planner cannot approve, and copies the link', async () => {
   await close()
 })
 
+test('an expired plan cannot be approved', async () => {
+  const { page, messages, close } = await openTab(browser)
+  const group = await orders(shared, 'a plan that expires', 4)
+  const { id } = await shared.catalog.replays.plan({ selection: { group }, by: 'ben' })
+  const approve = page.getByRole('button', { name: /^Approve 4/ })
+  await page.goto(`${shared.url}/replays/${id}`)
+  await approve.waitFor()
+  expect(await approve.getAttribute('aria-disabled')).toBeNull()
+  await shared.pool.query(
+    `update redrive_catalog.replay_run set planned_at = planned_at - interval '61 minutes' where id = $1`,
+    [id],
+  )
+  await page.reload()
+  await approve.waitFor()
+  expect(await approve.getAttribute('aria-disabled')).toBe('true')
+  expect(await approve.getAttribute('title')).toBe('The plan has expired. Plan again.')
+  expect(messages).toEqual([])
+  await close()
+})
+
 test('a plan that was replaced is not chosen again, and its link leads to the new one', async () => {
   const { page, messages, close } = await openTab(browser)
   const { replays } = shared.catalog

@@ -18,9 +18,8 @@ import { groupPath, runPath } from '../../paths.ts'
 import { Page } from '../../shell/page.tsx'
 import { gateText } from '../../words/gates.ts'
 import { countText, percentText } from '../../words/numbers.ts'
-import { paceText, PLAN_LIFE_MS, proofTexts } from '../../words/plan.ts'
+import { expiryText, paceText, proofTexts } from '../../words/plan.ts'
 import { groupOfRun, replacementOf, runTitle, sizeOf } from '../../words/runs.ts'
-import { durationText } from '../../words/times.ts'
 import { ApproveButton } from '../run/approve-button.tsx'
 import { Change } from '../run/change-card.tsx'
 import { FirstItems } from '../run/preview-card.tsx'
@@ -117,7 +116,7 @@ const PlanLine = ({ run, isCurrent }: { readonly run: Run; readonly isCurrent: b
           <b>{runTitle(run)}</b>
           <span className="grow" />
           <span className="small quiet">
-            expires in {durationText(run.plannedAt + PLAN_LIFE_MS - now)}
+            {expiryText(run, now)}
           </span>
         </span>
         <span className="row small quiet">

@@ -16,7 +16,7 @@ import { useListKeys } from '../../list/use-list-keys.ts'
 import { runPath } from '../../paths.ts'
 import { Page } from '../../shell/page.tsx'
 import { cappedText } from '../../words/numbers.ts'
-import { PLAN_LIFE_MS } from '../../words/plan.ts'
+import { isExpired, PLAN_LIFE_MS } from '../../words/plan.ts'
 import { runParts } from '../../words/run-progress.ts'
 import { RUN_VIEWS, type RunView } from '../../address-values.ts'
 import { inView, outcomeText, runTitle, sectionOf, sizeOf } from '../../words/runs.ts'
@@ -186,6 +186,7 @@ const peopleText = ({ plannedBy, approvedBy }: Run, me: Me): string =>
 
 function Outcome({ run }: { readonly run: Run }) {
   const now = useNow()
+  if (isExpired(run, now)) return 'Expired'
   if (run.state === 'planned')
     return `Expires in ${durationText(run.plannedAt + PLAN_LIFE_MS - now)}`
   if (run.state === 'paused' && run.pauseReason !== undefined) return run.pauseReason

@@ -1,5 +1,6 @@
 import type { Run } from '@redrive/api'
 import { useState } from 'react'
+import { useNow } from '../../clock.ts'
 import { Button } from '../../components/button.tsx'
 import { problemOf } from '../../components/feedback.tsx'
 import { toast } from '../../components/toast.tsx'
@@ -7,6 +8,7 @@ import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
 import { approveRun } from '../../data/runs.ts'
 import { countOf } from '../../words/numbers.ts'
+import { EXPIRED, isExpired } from '../../words/plan.ts'
 import { sizeOf } from '../../words/runs.ts'
 
 export interface ApproveButtonProps {
@@ -21,6 +23,7 @@ export interface ApproveButtonProps {
  */
 export function ApproveButton({ run, isChanged = false }: ApproveButtonProps) {
   const me = useMe()
+  const now = useNow()
   const [key] = useState(() => crypto.randomUUID())
   const [isBusy, setBusy] = useState(false)
   const isOwn = run.plannedBy === me.person
@@ -35,8 +38,9 @@ export function ApproveButton({ run, isChanged = false }: ApproveButtonProps) {
         Permission {missing} is required on {run.source}: an approver must see the whole change.
       </span>
     )
-  const reason =
-    size === 0
+  const reason = isExpired(run, now)
+    ? EXPIRED
+    : size === 0
       ? 'No message is ready.'
       : isChanged
         ? 'Update the plan first. An approval applies to the plan as it is stored.'

@@ -16,16 +16,18 @@ import { runPath } from '../../paths.ts'
 import { apiText } from '../../words/equivalents.ts'
 import { countOf } from '../../words/numbers.ts'
 import {
+  EXPIRED,
+  expiryText,
   fieldsOf,
+  isExpired,
   keptOptions,
   isSamePlan,
   paceText,
-  PLAN_LIFE_MS,
   type PlanFields,
   readPlan,
 } from '../../words/plan.ts'
 import { runTitle, sizeOf } from '../../words/runs.ts'
-import { clockText, durationText } from '../../words/times.ts'
+import { clockText } from '../../words/times.ts'
 import { ApproveButton } from './approve-button.tsx'
 import { ChangeCard } from './change-card.tsx'
 import { PaceCard } from './pace-card.tsx'
@@ -79,7 +81,6 @@ export function PlanView({ run }: { readonly run: Run }) {
       return 'Plan updated'
     })
   const size = sizeOf(run)
-  const expiresAt = run.plannedAt + PLAN_LIFE_MS
   return (
     <>
       <section className="page-head run-head">
@@ -143,9 +144,7 @@ export function PlanView({ run }: { readonly run: Run }) {
           </b>
           <p className="small quiet">
             {isOwn && !me.canApproveOwn ? 'Another person must approve it. ' : ''}
-            {expiresAt > now
-              ? `The plan expires in ${durationText(expiresAt - now)}.`
-              : 'The plan has expired. Plan again.'}
+            {isExpired(run, now) ? EXPIRED : `The plan ${expiryText(run, now)}.`}
           </p>
         </div>
         <span className="grow" />
