@@ -4,7 +4,7 @@ import { can, canSomewhere, personName, refusal, roleText } from '../src/data/pe
 import { itemsOf } from '../src/screens/groups/sections.ts'
 import { apiText, quoted } from '../src/words/equivalents.ts'
 import { parseGroupFilter, viewQuery } from '../src/words/group-filter.ts'
-import { groupSentence } from '../src/words/group-sentence.ts'
+import { discardText, groupSentence } from '../src/words/group-sentence.ts'
 
 const NOW = Date.UTC(2026, 10, 18, 3, 4, 12)
 const aGroup = (changes: Partial<Group> = {}) =>
@@ -101,4 +101,9 @@ test('a request of the API is a command that a shell can run', () => {
   )
   expect(apiText('POST /api/v1/x', { note: "it's" })).toContain(`-d '{"note":"it'\\''s"}'`)
   expect(quoted('a')).toBe("'a'")
+})
+
+test('the comment of a discard counts its messages, with plain spaces', () => {
+  expect(discardText(1, 'a test')).toBe('Discarded 1 message: a test')
+  expect(discardText(1_200, 'a test')).toBe('Discarded 1,200 messages: a test')
 })

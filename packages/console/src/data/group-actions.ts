@@ -1,4 +1,5 @@
 import type { Group, Output } from '@redrive/api'
+import { discardText } from '../words/group-sentence.ts'
 import { client } from './client.ts'
 import { queryClient } from './query-client.ts'
 
@@ -54,11 +55,15 @@ export async function discardFrozen(
   onProgress: (progress: DiscardProgress) => void,
 ): Promise<number> {
   const body = { selection: id, hash }
-  const changed =
-    progress.changed ?? (await client.call('discard', { body }, { idempotencyKey: key })).changed
-  let { commented } = progress
-  onProgress({ changed, commented })
-  const text = `Discarded ${changed} messages: ${reason}`
+  let { changed, commented } = progress
+  if (changed === undefined) {
+    changed = (await client.call('discard', { body }, { idempotencyKey: key })).changed
+    onProgress({ changed, commented })
+    // A comment may fail, and the page behind the dialog must not show the old counts. The list of groups waits: without
+    // its rows, the list would also remove the dialog and the reason in it.
+    await refresh([['overview'], ['messages'], ...keysOf(groups)])
+  }
+  const text = discardText(changed, reason)
   for (const group of reason === '' ? [] : groups) {
     if (commented.includes(group)) continue
     await commentGroup(group, text, `${key}-${group}`)
@@ -69,7 +74,12 @@ export async function discardFrozen(
   return changed
 }
 
-async function refreshGroups(...ids: readonly string[]): Promise<void> {
-  const keys = [['groups'], ['overview'], ['messages'], ...ids.map((id) => ['group', id])]
+/** Reads groups and everything that counts their messages again. */
+export const refreshGroups = (...ids: readonly string[]): Promise<void> =>
+  refresh([['groups'], ['overview'], ['messages'], ...keysOf(ids)])
+
+const keysOf = (groups: readonly string[]) => groups.map((id) => ['group', id])
+
+async function refresh(keys: readonly (readonly string[])[]): Promise<void> {
   await Promise.all(keys.map((queryKey) => queryClient.invalidateQueries({ queryKey })))
 }

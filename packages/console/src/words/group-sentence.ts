@@ -1,5 +1,5 @@
 import type { Group } from '@redrive/api'
-import { countText } from './numbers.ts'
+import { countOf, countText, NBSP } from './numbers.ts'
 import { isGrowing } from './suggestion.ts'
 import { clockText, durationText, type TimeMode } from './times.ts'
 
@@ -21,3 +21,7 @@ function openText(count: number, open: number): string {
   if (open === count) return count === 1 ? 'It is open.' : 'All are open.'
   return `${countText(open)} ${open === 1 ? 'is' : 'are'} open.`
 }
+
+/** Returns the comment of a discard. It has plain spaces, because it is stored and searched. */
+export const discardText = (count: number, reason: string): string =>
+  `Discarded ${countOf(count, 'message').replaceAll(NBSP, ' ')}: ${reason}`

@@ -79,6 +79,8 @@ test('the reason of a discard is kept until its comment is stored', async () => 
   expect(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe(
     'Agreed with finance',
   )
+  // The page behind the dialog already has the new counts.
+  await page.getByText('None is open.').waitFor()
   await page.unroute('**/comments')
   await dialog.getByRole('button', { name: 'Save the reason' }).click()
   await page.getByText('Discarded 3 messages: Agreed with finance').waitFor()
@@ -89,6 +91,23 @@ test('the reason of a discard is kept until its comment is stored', async () => 
     after: 0,
   })
   expect(found.deadLetters.length).toBe(3)
+  await close()
+})
+
+test('a discard without its comment ends the selection when the dialog is closed', async () => {
+  const { page, close } = await openTab(browser)
+  await cause('closed', 2)
+  await page.goto(`${stage.url}/groups?q=source%3Aclosed`)
+  await page.getByRole('checkbox', { name: /^Select all/ }).check()
+  await page.getByRole('button', { name: /^Discard 2…/ }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('Agreed with finance')
+  await refuse(page, '**/comments', 429, 'too_many_requests')
+  await dialog.getByRole('button', { name: 'Discard 2 messages' }).click()
+  await dialog.getByText(/the reason is not saved as a comment/).waitFor()
+  await dialog.getByRole('button', { name: 'Close' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  await page.getByText('1 group selected').waitFor({ state: 'detached' })
   await close()
 })
 

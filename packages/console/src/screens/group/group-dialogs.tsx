@@ -10,6 +10,7 @@ import {
   discardFrozen,
   type DiscardProgress,
   freezeForDiscard,
+  refreshGroups,
 } from '../../data/group-actions.ts'
 import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
@@ -147,6 +148,13 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
     onClose()
     onDone?.()
   })
+  const close = () => {
+    onClose()
+    if (!isDiscarded) return
+    // The messages are discarded, only the reason is missing.
+    void refreshGroups(...ids)
+    onDone?.()
+  }
   const count = frozen.data?.count ?? 0
   const messages = count === 1 ? 'message' : 'messages'
   const waiting = frozen.data === undefined ? 'The messages are being counted.' : undefined
@@ -177,7 +185,7 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
           return `Discarded ${countOf(changed, 'message')}`
         })
       }
-      onClose={onClose}
+      onClose={close}
     >
       <p>
         Discarded messages are not replayed. You can restore them until they expire. Failures after{' '}
