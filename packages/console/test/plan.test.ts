@@ -162,6 +162,21 @@ describe('an edited body', () => {
     expect(prettyText('{"note":"1.10"}')).toBe('{\n  "note": "1.10"\n}')
     expect(prettyText('plain')).toBe('plain')
   })
+  test.for([
+    ['CRLF', 'a\r\nb\r\n', 'a\nc\nd\n', 'a\r\nc\r\nd\r\n'],
+    ['CR', 'a\rb', 'a\nc', 'a\rc'],
+    ['LF', 'a\nb', 'a\nc', 'a\nc'],
+    ['none', 'a', 'a\nb', 'a\nb'],
+    ['mixed', 'a\r\nb\nc\rd\n', 'a\nb\nx\nd\n', 'a\r\nb\nx\rd\n'],
+    ['removed lines', 'a\r\nb\nc\rd', 'a\nd', 'a\r\nd'],
+    ['JSON', '{"a":1.10,\r\n"b":2}', '{"a":1.10,\n"b":3}', '{"a":1.10,\r\n"b":3}'],
+  ] as const)('keeps the line ends: %s', ([, original, typed, expected]) => {
+    const changed = editedBody(original, typed)
+    const base64 = changed.kind === 'changed' ? changed.base64 : ''
+    expect(Buffer.from(base64, 'base64').toString()).toBe(expected)
+    // A text area returns line feeds, so the original counts as unchanged with them.
+    expect(editedBody(original, original.replaceAll(/\r\n?/g, '\n'))).toEqual({ kind: 'same' })
+  })
   test('is the same, invalid, or changed', () => {
     expect(editedBody('{"a":1}', prettyText('{"a":1}'))).toEqual({ kind: 'same' })
     expect(editedBody('{"a":1}', '{"a":').kind).toBe('invalid')

@@ -22,7 +22,9 @@ export type Edited =
 
 /** Compares the edited text with the original. A body that was JSON must stay JSON. */
 export function editedBody(original: string, typed: string): Edited {
-  if (typed === original || typed === prettyText(original)) return { kind: 'same' }
+  const plain = withLineFeeds(typed)
+  if ([original, prettyText(original)].some((text) => withLineFeeds(text) === plain))
+    return { kind: 'same' }
   if (parseExact(original) !== undefined) {
     try {
       JSON.parse(typed)
@@ -32,7 +34,35 @@ export function editedBody(original: string, typed: string): Edited {
       throw error
     }
   }
-  const bytes = new TextEncoder().encode(typed)
+  const bytes = new TextEncoder().encode(withLineEndsOf(original, plain))
   const chars = Array.from(bytes, (byte) => String.fromCharCode(byte))
   return { kind: 'changed', base64: btoa(chars.join('')) }
+}
+
+const LINE_END = /\r\n|\r|\n/g
+
+/** Returns a text with the line ends of a text area, which replaces all others. */
+const withLineFeeds = (text: string): string => text.replaceAll(LINE_END, '\n')
+
+/**
+ * Returns an edited text with the line ends of the original. Unchanged lines at the start and at the end keep theirs. Other
+ * lines get the first one of the original.
+ */
+function withLineEndsOf(original: string, typed: string): string {
+  const ends = original.match(LINE_END) ?? []
+  const [usual = '\n'] = ends
+  const before = original.split(LINE_END)
+  const after = typed.split('\n')
+  const last = after.length - 1
+  const most = Math.min(ends.length, last)
+  let start = 0
+  while (start < most && before[start] === after[start]) start += 1
+  let end = 0
+  while (end < most - start && before.at(-1 - end) === after.at(-1 - end)) end += 1
+  const endOf = (line: number) => {
+    if (line === last) return ''
+    if (line < start) return ends[line]
+    return line >= last - end ? ends[line + ends.length - last] : usual
+  }
+  return after.map((line, at) => `${line}${endOf(at) ?? usual}`).join('')
 }
