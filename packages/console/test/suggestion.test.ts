@@ -1,6 +1,13 @@
 import type { Group, Run } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
-import { groupOfRun, lastEnded, outcomeText, replacementOf, runTitle, sizeOf } from '../src/words/runs.ts'
+import {
+  groupOfRun,
+  lastEnded,
+  outcomeText,
+  replacementOf,
+  runTitle,
+  sizeOf,
+} from '../src/words/runs.ts'
 import { actionText, suggestionFor } from '../src/words/suggestion.ts'
 import { barsOf, boundsOf, latestOf, peakOf, RANGES } from '../src/words/trends.ts'
 import { decisionsOf, verdictOf } from '../src/words/verdict.ts'

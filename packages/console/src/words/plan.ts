@@ -145,8 +145,10 @@ export function proofTexts({ options, source }: Pick<Run, 'options' | 'source'>)
 export const PLAN_LIFE_MS = 3_600_000
 
 /** Whether the server no longer accepts an approval of this plan. An approved run does not expire. */
-export const isExpired = ({ state, plannedAt }: Pick<Run, 'state' | 'plannedAt'>, now: number): boolean =>
-  state === 'planned' && plannedAt + PLAN_LIFE_MS <= now
+export const isExpired = (
+  { state, plannedAt }: Pick<Run, 'state' | 'plannedAt'>,
+  now: number,
+): boolean => state === 'planned' && plannedAt + PLAN_LIFE_MS <= now
 
 /** Returns when a plan expires: expires in 20 min, expired. */
 export const expiryText = (run: Pick<Run, 'state' | 'plannedAt'>, now: number): string =>

@@ -115,9 +115,7 @@ const PlanLine = ({ run, isCurrent }: { readonly run: Run; readonly isCurrent: b
         <span className="row">
           <b>{runTitle(run)}</b>
           <span className="grow" />
-          <span className="small quiet">
-            {expiryText(run, now)}
-          </span>
+          <span className="small quiet">{expiryText(run, now)}</span>
         </span>
         <span className="row small quiet">
           {run.plannedBy === me.person ? 'You' : personName(run.plannedBy)},{' '}

@@ -37,7 +37,12 @@ export function LoadChart(props: LoadChartProps) {
     return () => observer.disconnect()
   }, [])
   const shown = lines.map((line) => ({ ...line, load: line.load.slice(0, seconds) }))
-  const grid = gridOf(highestOf(shown.map(({ load }) => highestOf(load)), capacity))
+  const grid = gridOf(
+    highestOf(
+      shown.map(({ load }) => highestOf(load)),
+      capacity,
+    ),
+  )
   const top = grid.at(-1) ?? 1
   const x = (second: number) => LEFT + (second / seconds) * Math.max(width - LEFT, 1)
   const y = (calls: number) => BASE - (calls / top) * (BASE - TOP)
@@ -117,9 +122,7 @@ export function LoadTable({ lines, seconds }: Pick<LoadChartProps, 'lines' | 'se
             <th scope="row">{countText(start)}</th>
             {lines.map(({ name, load }) => (
               <td key={name} className="num">
-                {start >= load.length
-                  ? '–'
-                  : countText(highestOf(load.slice(start, start + step)))}
+                {start >= load.length ? '–' : countText(highestOf(load.slice(start, start + step)))}
               </td>
             ))}
           </tr>
