@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import { resolvePolicy } from '@redrive/core'
+import { type PolicyOptions, resolvePolicy } from '@redrive/core'
 import { TEXTBOOK } from '@redrive/storm'
-import { expectedDrainMs, GOALS } from '@redrive/storm/internal'
+import { expectedDrainMs, GOALS, TIMEOUT_MS } from '@redrive/storm/internal'
 import { expect, test } from 'vitest'
 import { COMPARED } from '../src/address-values.ts'
 import type { Simulated } from '../src/simulation/protocol.ts'
@@ -41,12 +41,19 @@ const BAD: Simulated = {
   load: Array.from({ length: 900 }, () => 873),
 }
 
+/** The rows as the worker makes them. */
+const rowsOf = (options: PolicyOptions) =>
+  policyRows(resolvePolicy({ timeout: TIMEOUT_MS, ...options }), options).map(
+    ({ name, value, setBy }) =>
+      `${name}: ${value}${{ options: ' (set)', default: '', simulator: ' (simulator)' }[setBy]}`.replaceAll(
+        '\u00a0',
+        ' ',
+      ),
+  )
+
 test('shows each value of the policy and whether the options set it', () => {
-  const options = { retry: { attempts: 8 }, breaker: 'off' } as const
-  const rows = policyRows(resolvePolicy(options), options)
-  const text = rows.map(({ name, value, isSet }) => `${name}: ${value}${isSet ? ' (set)' : ''}`)
-  expect(text.map((line) => line.replaceAll('\u00a0', ' '))).toEqual([
-    'Timeout: 30 s',
+  expect(rowsOf({ retry: { attempts: 8 }, breaker: 'off' })).toEqual([
+    'Timeout: 1 s (simulator)',
     'Attempts: 8 attempts (set)',
     'Backoff: 1 s–60 s, full jitter',
     'Maximum age: 14 d',
@@ -57,6 +64,20 @@ test('shows each value of the policy and whether the options set it', () => {
     'Poison: 3 equal failures in 24 h',
     'Flood: on',
     'Retention: 14 d',
+  ])
+})
+
+test('counts the options of a class and of an open breaker as set', () => {
+  const shown = rowsOf({
+    ...{ timeout: '2s', concurrency: 7, onBreakerOpen: 'deadLetter' },
+    retry: { classes: { transient: { attempts: 3, backoff: { kind: 'fixed', delay: '1s' } } } },
+  })
+  expect(shown.filter((line) => line.includes('('))).toEqual([
+    'Timeout: 2 s (set)',
+    'Attempts: 3 attempts (set)',
+    expect.stringMatching(/^Backoff: 1 s, .*\(set\)$/) as string,
+    expect.stringMatching(/^Breaker: .*, then dead letters \(set\)$/) as string,
+    'Concurrency: ignored, see In flight (simulator)',
   ])
 })
 

@@ -1,5 +1,5 @@
 /** For packages of this repository; it can change in any version. */
 export { expectedDrainMs } from './minimum.ts'
 export { drainRatio, GOALS } from './report.ts'
-export { CALM_MS, PROCESSES } from './storm.ts'
+export { CALM_MS, PROCESSES, TIMEOUT_MS } from './storm.ts'
 export { VirtualTime } from './time.ts'

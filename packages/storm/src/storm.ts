@@ -37,7 +37,8 @@ export interface StormResult {
 
 /** Duration of normal operation before the outage. */
 export const CALM_MS = 30_000
-const TIMEOUT_MS = 1_000
+/** Timeout of a policy that sets none. */
+export const TIMEOUT_MS = 1_000
 /** Processes without shared state; the fleet's concurrency is divided between them. */
 export const PROCESSES = 10
 /** Drained: the source has no more messages than arrive in a quarter of a second. */

@@ -9,11 +9,11 @@ export interface SimulationRequest {
   readonly compare: string | undefined
 }
 
-/** One value of the policy, and whether the options set it. */
+/** One value of the simulated policy, and what sets it. */
 export interface PolicyRow {
   readonly name: string
   readonly value: string
-  readonly isSet: boolean
+  readonly setBy: 'options' | 'default' | 'simulator'
 }
 
 export interface Goals {

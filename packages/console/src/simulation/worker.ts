@@ -1,7 +1,7 @@
 import './set-immediate.ts'
 import { type PolicyOptions, readPolicyOptions, resolvePolicy } from '@redrive/core'
 import { type NamedPolicy, simulateOutage, TEXTBOOK, type Weather } from '@redrive/storm'
-import { CALM_MS, drainRatio, GOALS } from '@redrive/storm/internal'
+import { CALM_MS, drainRatio, GOALS, TIMEOUT_MS } from '@redrive/storm/internal'
 import { policyRows } from '../words/policy-rows.ts'
 import type { Simulated, SimulationReport, SimulationRequest } from './protocol.ts'
 
@@ -15,7 +15,7 @@ addEventListener('message', ({ data }: MessageEvent<SimulationRequest>) => {
 
 async function simulate({ policy: text, weather, compare }: SimulationRequest): Promise<void> {
   const policy = optionsOf(text)
-  const rows = policyRows(resolvePolicy(policy), policy)
+  const rows = policyRows(resolvePolicy({ timeout: TIMEOUT_MS, ...policy }), policy)
   report({ kind: 'policy', rows, goals: GOALS, calmMs: CALM_MS })
   const own = { name: 'own', title: 'This policy', policy }
   report({ kind: 'own', result: await simulateOne(own, weather) })

@@ -8,17 +8,19 @@ interface Row {
   /** The option that sets it. */
   readonly option: (options: PolicyOptions) => unknown
   readonly value: (policy: Policy) => string
+  /** What sets it otherwise. Default: 'default'. */
+  readonly otherwise?: 'simulator'
 }
 
 const OFF = 'off'
 
 // biome-ignore format: one row per value
 const ROWS: readonly Row[] = [
-  { name: 'Timeout', option: ({ timeout }) => timeout, value: ({ timeoutMs }) => spanText(timeoutMs) },
-  { name: 'Attempts', option: ({ retry }) => retry?.attempts, value: ({ retry }) => countOf(retry.classes.transient.attempts, 'attempt') },
-  { name: 'Backoff', option: ({ retry }) => retry?.backoff, value: ({ retry }) => backoffText(retry.classes.transient.backoff) },
+  { name: 'Timeout', option: ({ timeout }) => timeout, value: ({ timeoutMs }) => spanText(timeoutMs), otherwise: 'simulator' },
+  { name: 'Attempts', option: ({ retry }) => retry?.classes?.transient?.attempts ?? retry?.attempts, value: ({ retry }) => countOf(retry.classes.transient.attempts, 'attempt') },
+  { name: 'Backoff', option: ({ retry }) => retry?.classes?.transient?.backoff ?? retry?.backoff, value: ({ retry }) => backoffText(retry.classes.transient.backoff) },
   { name: 'Maximum age', option: ({ retry }) => retry?.maxAge, value: ({ retry }) => spanText(retry.maxAgeMs) },
-  { name: 'Breaker', option: ({ breaker }) => breaker, value: ({ breaker, onBreakerOpen }) => breaker === undefined ? OFF : `${tripText(breaker.trip)}, then ${onBreakerOpen === 'pause' ? 'pause' : 'dead letters'}` },
+  { name: 'Breaker', option: ({ breaker, onBreakerOpen }) => breaker ?? onBreakerOpen, value: ({ breaker, onBreakerOpen }) => breaker === undefined ? OFF : `${tripText(breaker.trip)}, then ${onBreakerOpen === 'pause' ? 'pause' : 'dead letters'}` },
   { name: 'Outage rule', option: ({ outage }) => outage, value: ({ outage }) => outage === undefined ? OFF : `${percentText(outage.ratio)} of outcomes in ${spanText(outage.windowMs)}` },
   { name: 'Adaptive limit', option: ({ adaptiveConcurrency }) => adaptiveConcurrency, value: ({ adaptiveConcurrency: limit }) => limit === undefined ? OFF : `starts at ${limit.start}, × ${limit.decrease}` },
   { name: 'Retry budget', option: ({ retryBudget }) => retryBudget, value: ({ retryBudget: budget }) => budget === undefined ? OFF : `${percentText(budget.ratio)} + ${budget.floorPerSecond} per s` },
@@ -27,13 +29,21 @@ const ROWS: readonly Row[] = [
   { name: 'Retention', option: ({ deadLetter }) => deadLetter?.retention, value: ({ deadLetter }) => spanText(deadLetter.retentionMs) },
 ]
 
-/** Returns the values of a policy for a reader, and which of them its options set. */
-export const policyRows = (policy: Policy, options: PolicyOptions): readonly PolicyRow[] =>
-  ROWS.map(({ name, option, value }) => ({
+/** Returns the values of a simulated policy for a reader, and what sets each of them. */
+export const policyRows = (policy: Policy, options: PolicyOptions): readonly PolicyRow[] => [
+  ...ROWS.map(({ name, option, value, otherwise = 'default' as const }) => ({
     name,
     value: value(policy),
-    isSet: option(options) !== undefined,
-  }))
+    setBy: option(options) === undefined ? otherwise : ('options' as const),
+  })),
+  ...(options.concurrency === undefined ? [] : [IGNORED_CONCURRENCY]),
+]
+
+const IGNORED_CONCURRENCY: PolicyRow = {
+  name: 'Concurrency',
+  value: 'ignored, see In flight',
+  setBy: 'simulator',
+}
 
 type Trip = NonNullable<Policy['breaker']>['trip']
 

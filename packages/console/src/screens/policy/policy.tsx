@@ -176,6 +176,12 @@ const Head = ({ source, sentence, action }: HeadProps) => (
   </section>
 )
 
+const SET_BY: Readonly<Record<PolicyRow['setBy'], string>> = {
+  options: 'this page',
+  default: 'default',
+  simulator: 'simulator',
+}
+
 /** The values of the policy with the defaults, and where each value comes from. */
 const Effective = ({ rows }: { readonly rows: readonly PolicyRow[] }) => (
   <Card title="Effective policy" note="with the defaults">
@@ -188,11 +194,11 @@ const Effective = ({ rows }: { readonly rows: readonly PolicyRow[] }) => (
         </tr>
       </thead>
       <tbody>
-        {rows.map(({ name, value, isSet }) => (
+        {rows.map(({ name, value, setBy }) => (
           <tr key={name}>
             <th scope="row">{name}</th>
             <td>{value}</td>
-            <td className="num faint">{isSet ? 'this page' : 'default'}</td>
+            <td className="num faint">{SET_BY[setBy]}</td>
           </tr>
         ))}
       </tbody>
