@@ -35,7 +35,7 @@ const refuse = (page: Page, path: string, status: number, code: string) =>
     }),
   )
 
-test('Back in the editor asks before it loses the text', async () => {
+test('the editor requests a confirmation before Back loses the text', async () => {
   const { page, messages, close } = await openTab(browser)
   await cause('edited')
   await page.goto(`${stage.url}/messages?q=source%3Aedited`)

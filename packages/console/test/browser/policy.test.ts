@@ -112,6 +112,19 @@ test('a simulation can be stopped, and a source without permission has no page',
   await close()
 })
 
+test('a denied clipboard is reported', async () => {
+  const { page, close } = await openTab(browser)
+  await page.addInitScript(
+    `navigator.clipboard.writeText = () => Promise.reject(new Error('denied'))`,
+  )
+  await page.goto(`${stage.url}${PATH}?${SMALL}&compare=none`)
+  await page.getByRole('button', { name: 'Copy the policy' }).click()
+  await page
+    .getByText('Cannot copy the policy. The browser denied access to the clipboard.')
+    .waitFor()
+  await close()
+})
+
 test('the page reports sources that cannot be loaded', async () => {
   const { page, close } = await openTab(browser)
   await page.route('**/api/v1/sources**', (route) =>

@@ -148,7 +148,11 @@ function Simulated({ source, request, form }: SimulatedProps) {
 const copy = (text: string) => {
   navigator.clipboard.writeText(text).then(
     () => toast({ text: 'Policy copied', tone: 'good' }),
-    () => toast({ text: 'The browser did not allow to copy the policy.', tone: 'warn' }),
+    () =>
+      toast({
+        text: 'Cannot copy the policy. The browser denied access to the clipboard.',
+        tone: 'warn',
+      }),
   )
 }
 
