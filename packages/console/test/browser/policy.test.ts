@@ -122,6 +122,7 @@ test('a denied clipboard is reported', async () => {
   await page
     .getByText('Cannot copy the policy. The browser denied access to the clipboard.')
     .waitFor()
+  expect(await page.getByText('Policy copied').count()).toBe(0)
   await close()
 })
 
