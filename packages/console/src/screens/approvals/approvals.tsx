@@ -179,11 +179,22 @@ function Detail({ id, planned }: DetailProps) {
         }
       >
         {replacement === undefined ? null : (
-          <Note tone="warn" shape="skip" isBar>
-            This plan was replaced.{' '}
-            <Link to="/approvals" search={{ run: replacement.id }} replace className="link">
-              Show the new plan
-            </Link>
+          <Note
+            tone="warn"
+            shape="skip"
+            isBar
+            action={
+              <Link
+                to="/approvals"
+                search={{ run: replacement.id }}
+                replace
+                {...lookOf({ size: 'small' })}
+              >
+                Show the new plan
+              </Link>
+            }
+          >
+            This plan was replaced.
           </Note>
         )}
         {isOwn && !me.canApproveOwn && run.state === 'planned' ? (
