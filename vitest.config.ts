@@ -16,8 +16,6 @@ const INTEGRATION = [
 ]
 /** Tests in a real browser. */
 const BROWSER = `packages/console/test/browser/**/*.${kinds}.ts`
-/** Restart the server that other tests use. RabbitMQ has a separate one for this. */
-const RESTARTS = 'packages/transports/{kafka,postgres}/test/restart.test.ts'
 const NOT_TESTS = '**/node_modules/**'
 
 /** Clients of users load as in Node, which does not know the condition of bundlers. */
@@ -48,14 +46,13 @@ export default defineConfig({
     ...shared,
     sequence: { sequencer: LongestFirst },
     // Projects of one group run together, in the order of their names: those with the longest waits
-    // first. Tests that restart a broker run last, next to those that need none.
+    // first. Tests without a server run last, because they need the processor and end quickly.
     projects: [
       {
         extends: true,
         test: {
           name: 'brokers',
           include: [BROKERS],
-          exclude: [RESTARTS, NOT_TESTS],
           sequence: { groupOrder: 0 },
         },
       },
@@ -92,13 +89,9 @@ export default defineConfig({
             `packages/**/test/**/*.${kinds}.ts`,
             '{simulation,faults,dev}/test/**/*.test.ts',
           ],
-          exclude: [BROKERS, ...INTEGRATION, BROWSER, RESTARTS, NOT_TESTS],
+          exclude: [BROKERS, ...INTEGRATION, BROWSER, NOT_TESTS],
           sequence: { groupOrder: 1 },
         },
-      },
-      {
-        extends: true,
-        test: { name: 'restarts', include: [RESTARTS], sequence: { groupOrder: 1 } },
       },
     ],
   },

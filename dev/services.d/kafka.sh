@@ -13,8 +13,9 @@ extras=(url crash kill start pause unpause)
 
 node_folder=$data
 node_id=1
-broker_port=$((port_base + 900))
-controller_port=$((port_base + 901))
+# kafka-restarts.sh sets other ports.
+broker_port=${broker_port:-$((port_base + 900))}
+controller_port=${controller_port:-$((port_base + 901))}
 voters=$node_id@127.0.0.1:$controller_port
 copies=1
 in_sync_copies=1

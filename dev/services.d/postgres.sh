@@ -9,7 +9,8 @@ extras=(url crash)
 . dev/services.d/lib/postgres.sh
 
 server_home=$data
-server_port=$((port_base + 432))
+# postgres-restarts.sh sets another port.
+server_port=${server_port:-$((port_base + 432))}
 server_settings=
 use_debian_server
 

@@ -33,12 +33,17 @@ export const WORLDS = {
   }
 >
 
+interface ContractOptions extends Pick<ExerciseOptions, 'only' | 'skip' | 'deadline'> {
+  /** Another server for scenarios that disturb other tests. */
+  readonly service?: 'kafka' | 'kafka-restarts'
+}
+
 /** The contract on one broker. Scenarios that disturb other tests on the broker are in separate files. */
 export async function contractOf(
   { name, capabilities, options, skip }: (typeof WORLDS)[keyof typeof WORLDS],
-  scenarios: Pick<ExerciseOptions, 'only' | 'skip'>,
+  { service = 'kafka', deadline = '60s', ...scenarios }: ContractOptions,
 ): Promise<void> {
-  const brokers = await urlsOf('kafka')
+  const brokers = await urlsOf(service)
   exerciseTransport({
     ...scenarios,
     skip: [...skip, ...(scenarios.skip ?? [])],
@@ -48,8 +53,8 @@ export async function contractOf(
     capabilities,
     open: () => kafkaWorld(brokers, options),
     restartBroker: async () => {
-      await services('do', 'kafka', 'crash')
+      await services('do', service, 'crash')
     },
-    deadline: '60s',
+    deadline,
   })
 }

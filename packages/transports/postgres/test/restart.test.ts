@@ -2,7 +2,7 @@ import { RESTART_SCENARIO } from '@redrive/testing'
 import { contractOn } from './contract.ts'
 
 await contractOn({
-  service: 'postgres',
+  service: 'postgres-restarts',
   name: 'postgres 15',
   database: 'redrive_restart',
   only: [RESTART_SCENARIO],
