@@ -9,6 +9,12 @@ export {
   type Handler,
   type StopOptions,
 } from './consume.ts'
+export {
+  type ConsumerSet,
+  type ConsumerSetHealth,
+  consumerSet,
+  type StartConsumer,
+} from './consumer-set.ts'
 export type { SignFailure } from './own-signature.ts'
 export type { ConsumeOptions } from './consume-options.ts'
 export type { ConsumerStats } from './consumer-stats.ts'
