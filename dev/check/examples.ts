@@ -10,8 +10,10 @@ import { publicPackages, ROOT } from './workspace.ts'
 const PAGES = [
   'docs/rabbitmq.md',
   'docs/kafka.md',
+  'docs/fastify.md',
   'packages/transports/rabbitmq/README.md',
   'packages/transports/kafka/README.md',
+  'packages/fastify/README.md',
 ]
 
 const CONTEXT = `import type { Handler } from '@redrive/runtime'
@@ -24,6 +26,7 @@ declare global {
   const handler: Handler
   const handleOrder: Handler
   function charge(order: unknown): Promise<void>
+  const app: import('fastify').FastifyInstance
   const rabbitmq: typeof import('@redrive/rabbitmq').rabbitmq
   const kafka: typeof import('@redrive/kafka').kafka
   const consume: typeof import('@redrive/runtime').consume
@@ -31,9 +34,12 @@ declare global {
 `
 
 /** The declarations of clients that users install. */
-const CLIENTS = { kafkajs: 'packages/transports/kafka/node_modules/kafkajs/types/index.d.ts' }
-/** Its installation downloads binaries, so it is not installed here. */
-const NOT_INSTALLED = '@confluentinc/kafka-javascript'
+const CLIENTS = {
+  kafkajs: 'packages/transports/kafka/node_modules/kafkajs/types/index.d.ts',
+  fastify: 'packages/fastify/node_modules/fastify/fastify.d.ts',
+}
+/** The installation of the first one downloads binaries. */
+const NOT_INSTALLED = ['@confluentinc/kafka-javascript', '@fastify/http-proxy']
 
 interface Example {
   readonly page: string
@@ -50,7 +56,7 @@ function examplesIn(page: string): readonly Example[] {
       line: text.slice(0, found.index).split('\n').length,
       text: found[1] ?? '',
     }))
-    .filter((example) => !example.text.includes(NOT_INSTALLED))
+    .filter(({ text }) => !NOT_INSTALLED.some((name) => text.includes(name)))
 }
 
 interface Manifest {

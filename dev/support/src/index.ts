@@ -16,6 +16,7 @@ export {
   ignoreConnectionErrors,
   poolOn,
 } from './postgres.ts'
+export { type RunningProgram, runProgram } from './program.ts'
 export { refusal } from './rejections.ts'
 export { aDelivery, aFailure } from './samples.ts'
 export { ROOT, services, urlOf, urlsOf } from './services.ts'

@@ -1,0 +1,43 @@
+import { type Check, isRecord, readOptions, type Section } from '@redrive/core/internal'
+import type { HealthRouteOptions, RedriveFastifyOptions } from './options.ts'
+
+export interface ResolvedFastifyOptions {
+  readonly consumers: RedriveFastifyOptions['consumers']
+  readonly drainMs: number
+  readonly health: Required<HealthRouteOptions> | undefined
+}
+
+/** Shorter than the 30 s that orchestrators allow between the signal and the kill. */
+const DRAIN_MS = 25_000
+
+/** Checks the options of the plugin. Throws one error that lists every problem. */
+export function readFastifyOptions(options: RedriveFastifyOptions): ResolvedFastifyOptions {
+  return readOptions('the plugin of @redrive/fastify', options, (top) => {
+    const health = top.optional('health')
+    return {
+      consumers: top.required<RedriveFastifyOptions['consumers']>('consumers', CONSUMERS),
+      drainMs: top.duration('drain', DRAIN_MS),
+      health: health === undefined ? undefined : readHealth(health),
+    }
+  })
+}
+
+function readHealth(section: Section): Required<HealthRouteOptions> {
+  const health = {
+    path: section.ifGiven<string>('path', PATH) ?? '/health',
+    ready: section.choice('ready', 'consumers', ['consumers', 'started']),
+  }
+  section.end()
+  return health
+}
+
+const CONSUMERS: Check = {
+  isValid: (value) =>
+    isRecord(value) && Object.values(value).every((start) => typeof start === 'function'),
+  expected: 'an object with functions that start a consumer, such as { orders: () => consume(…) }',
+}
+
+const PATH: Check = {
+  isValid: (value) => typeof value === 'string' && /^\/.*[^/]$/.test(value),
+  expected: "a path such as '/health'",
+}
