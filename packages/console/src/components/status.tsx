@@ -1,4 +1,5 @@
 import { Mark, type Tone } from './icon.tsx'
+import { Peer } from './peer.tsx'
 import type { MarkName } from './shapes.tsx'
 import './status.css'
 
@@ -53,13 +54,22 @@ export interface StatusProps {
   readonly text?: string
 }
 
+export interface TitledStatusProps extends StatusProps {
+  /** Replaces the word of the state by the title of a run, which has the name of its source. */
+  readonly title?: string
+}
+
 /** A status in a list: the shape has the colour, and the word only for exceptions. */
-export function Status({ state, text }: StatusProps) {
+export function Status({ state, text, title }: TitledStatusProps) {
   const { shape, tone, word, isLoud }: State = STATES[state]
   return (
-    <span className="status" data-tone={isLoud ? tone : undefined}>
+    <span
+      className="status"
+      data-tone={isLoud ? tone : undefined}
+      data-titled={title === undefined ? undefined : ''}
+    >
       <Mark shape={shape} tone={tone} />
-      {text ?? word}
+      {title === undefined ? (text ?? word) : <Peer text={title} most={200} />}
     </span>
   )
 }

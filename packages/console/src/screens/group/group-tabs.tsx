@@ -139,7 +139,7 @@ function Why({ group }: { readonly group: Group }) {
           facts={[
             { name: 'Source', value: shared.source },
             { name: 'Class', value: shared.class },
-            { name: 'Handler', value: shared.handler },
+            { name: 'Handler', value: mono(shared.handler) },
             { name: 'Code', value: mono(shared.code) },
             { name: 'Type', value: mono(shared.type) },
             { name: 'Frame', value: mono(shared.frame) },
@@ -164,7 +164,7 @@ function Replays({ runs }: { readonly runs: readonly Run[] }) {
           <tr key={run.id}>
             <td>
               <Link to={runPath(run.id)}>
-                <Status state={run.state} text={runTitle(run)} />
+                <Status state={run.state} title={runTitle(run)} />
               </Link>
             </td>
             <td className="quiet only-wide">{outcomeText(run)}</td>

@@ -126,7 +126,7 @@ function Head({ group, etag, onDialog }: HeadProps) {
           )}
           <span className="row">
             <Icon name="sources" className="faint" />
-            {group.source}
+            <Peer text={group.source} most={80} />
           </span>
           {group.owner === undefined ? null : (
             <span className="row">
@@ -141,7 +141,14 @@ function Head({ group, etag, onDialog }: HeadProps) {
         <p className="group-sentence">
           {group.handler === undefined ? null : (
             <>
-              <b>{group.handler}</b> on <b>{group.source}</b> failed.{' '}
+              <b>
+                <Peer text={group.handler} most={80} />
+              </b>{' '}
+              on{' '}
+              <b>
+                <Peer text={group.source} most={80} />
+              </b>{' '}
+              failed.{' '}
             </>
           )}
           {groupSentence(group, now, mode)}

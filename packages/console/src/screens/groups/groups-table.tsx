@@ -134,7 +134,9 @@ const SectionRow = ({ name, groups, isFolded, onFold }: SectionRowProps) => (
       </button>
     </td>
     <td>
-      <b>{name}</b>{' '}
+      <b>
+        <Peer text={name} most={80} />
+      </b>{' '}
       <span className="faint">
         {countText(groups.length)} {groups.length === 1 ? 'group' : 'groups'}
       </span>
@@ -233,8 +235,12 @@ const GroupLine = ({ group }: { readonly group: Group }) => (
       </code>
     )}
     <span className="cut">
-      {group.handler === undefined ? '' : `${group.handler} on `}
-      {group.source}
+      {group.handler === undefined ? null : (
+        <>
+          <Peer text={group.handler} most={80} /> on{' '}
+        </>
+      )}
+      <Peer text={group.source} most={80} />
     </span>
     <code className="faint only-wide">{group.id.slice(-8)}</code>
   </div>

@@ -31,7 +31,7 @@ export const MessageHead = ({ message, from }: MessageHeadProps) => (
         <FailureClass name={message.class} />
         <span className="row">
           <Icon name="sources" className="faint" />
-          {message.source}
+          <Peer text={message.source} most={80} />
         </span>
         {message.handler === undefined ? null : <Peer text={message.handler} most={80} />}
         {message.type === undefined ? null : (

@@ -143,9 +143,15 @@ const GroupFacts = ({ group }: { readonly group: Group }) => (
   <div className="decision-facts">
     <FailureClass name={group.class} /> ·{' '}
     {group.code === undefined ? null : <CodeText code={group.code} />}
-    {group.handler === undefined ? null : <>{group.handler} on </>}
-    <b>{group.source}</b> · first <Time at={group.firstSeenAt} isAgo /> · last{' '}
-    <Time at={group.lastSeenAt} isAgo />
+    {group.handler === undefined ? null : (
+      <>
+        <Peer text={group.handler} most={80} /> on{' '}
+      </>
+    )}
+    <b>
+      <Peer text={group.source} most={80} />
+    </b>{' '}
+    · first <Time at={group.firstSeenAt} isAgo /> · last <Time at={group.lastSeenAt} isAgo />
   </div>
 )
 

@@ -49,7 +49,7 @@ const RunLine = ({ run }: { readonly run: Run }) => (
   <li className="runs-line">
     <div className="row">
       <Link to={runPath(run.id)} className="cut strong">
-        <Status state={run.state} text={runTitle(run)} />
+        <Status state={run.state} title={runTitle(run)} />
       </Link>
       <span className="grow" />
       <span className="faint small">

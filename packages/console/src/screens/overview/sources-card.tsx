@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import { Card } from '../../components/card.tsx'
 import { Icon } from '../../components/icon.tsx'
+import { Peer } from '../../components/peer.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import type { Source } from '../../data/queries.ts'
@@ -49,7 +50,9 @@ export function SourcesCard({ sources }: { readonly sources: readonly Source[] }
               <td>
                 <span className="row">
                   <Icon name="sources" className="faint" />
-                  <b className="cut">{source}</b>
+                  <b>
+                    <Peer text={source} most={80} />
+                  </b>
                 </span>
               </td>
               <td className="num">{countText(open)}</td>
