@@ -12,7 +12,7 @@ const BROKERS = `packages/transports/!(memory)/test/**/*.${kinds}.ts`
 const INTEGRATION = [
   `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
   `packages/stores/redis/test/**/*.${kinds}.ts`,
-  'packages/fastify/test/rabbitmq.test.ts',
+  'packages/{fastify,nestjs}/test/rabbitmq.test.ts',
   'bench/test/**/*.test.ts',
 ]
 /** Tests in a real browser. */

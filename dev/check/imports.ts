@@ -40,8 +40,9 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/sinks', mayImport: PORTS },
   { folder: 'packages/stores/*', mayImport: PORTS },
   { folder: 'packages/telemetry', mayImport: PORTS },
-  // They put consumers into frameworks, and know no broker.
+  // They put consumers into frameworks. The memory transport is for tests of users.
   { folder: 'packages/fastify', mayImport: PORTS },
+  { folder: 'packages/nestjs', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/testing', mayImport: [...PORTS, 'transports/memory'] },
 
   // Shared by the three packages that use PostgreSQL: transactions, migrations, error messages.
@@ -69,7 +70,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
   { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
   // Examples are programs of users.
-  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'fastify', 'catalog', 'telemetry', 'testing'], internal: false },
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'fastify', 'nestjs', 'catalog', 'telemetry', 'testing'], internal: false },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
 ]
 

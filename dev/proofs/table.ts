@@ -69,6 +69,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'storm', tier: 'merge', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
   { name: 'storm-grid', tier: 'merge', minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
   { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the program of the README runs from the packed packages in an empty folder' },
+  { name: 'nestjs-versions', tier: 'nightly', minutes: 1.5, command: vitest('packages/nestjs/test/versions.proof.ts'), starts: ['packages/nestjs/test/versions.proof.ts'], shows: 'one app runs with NestJS 11 and 12, as CommonJS and as modules, from the packed packages' },
   { name: 'client-versions', tier: 'merge', minutes: 1.5, command: vitest('amqplib.proof kafkajs.proof'), starts: ['packages/transports/rabbitmq/test/amqplib.proof.ts', 'packages/transports/kafka/test/kafkajs.proof.ts'], shows: 'one service runs with every supported version of amqplib and kafkajs, from the packed packages' },
   { name: 'faults-rabbitmq-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults rabbitmq --smoke', starts: faults('rabbitmq'), shows: 'RabbitMQ: kill at each boundary, a lost confirmation, a restart' },
   { name: 'faults-kafka-smoke', tier: 'merge', minutes: 1.5, command: 'pnpm faults kafka --smoke', starts: faults('kafka'), shows: 'Kafka: the same' },
