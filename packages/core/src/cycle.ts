@@ -17,6 +17,8 @@ export interface FailedRun {
   readonly waitedMs: number
   /** False when the handler did not run: an earlier run had not ended, or the breaker was open. */
   readonly hasRun?: boolean
+  /** W3C `traceparent` of the span of the run. */
+  readonly trace?: string | undefined
 }
 
 /** Returns the cycle after a failed run with this cause. Only a run that the message caused counts as an attempt. */
@@ -34,7 +36,7 @@ export function countRun(cycle: FailureCycle, run: FailedRun, cause: Cause): Fai
 }
 
 function recordOf(cycle: FailureCycle, run: FailedRun, counted: boolean): FailureRecord {
-  const { failure, now, waitedMs } = run
+  const { failure, now, waitedMs, trace } = run
   const before = Math.max(cycle.history.at(-1)?.number ?? 0, cycle.runs, cycle.attempts)
   return {
     number: before + 1,
@@ -46,6 +48,7 @@ function recordOf(cycle: FailureCycle, run: FailedRun, counted: boolean): Failur
     type: failure.type,
     message: failure.message,
     counted,
+    ...(trace === undefined ? {} : { trace }),
   }
 }
 

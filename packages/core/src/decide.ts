@@ -23,6 +23,8 @@ export type Outcome =
       readonly startedAt: number
       /** Attempts running at that time, including this one. */
       readonly inFlight: number
+      /** W3C `traceparent` of the span of the attempt; undefined without tracing. */
+      readonly trace?: string | undefined
     }
 
 export interface DecideInput {
@@ -68,7 +70,13 @@ export function decide(input: DecideInput): DecideResult {
     rule.action === 'retry'
       ? findCause({ ...input, failure, before: input.guards, after: update.guards })
       : 'message'
-  const run = { policy, failure, now, waitedMs: waitedMs(policy, input.cycle, failure) }
+  const run = {
+    policy,
+    failure,
+    now,
+    waitedMs: waitedMs(policy, input.cycle, failure),
+    trace: outcome.trace,
+  }
   const context: FailureContext = {
     ...input,
     failure,

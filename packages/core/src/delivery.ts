@@ -17,6 +17,8 @@ export interface FailureRecord {
   readonly message: string
   /** True when the run counts as an attempt. */
   readonly counted: boolean
+  /** W3C `traceparent` of the span of the run. Absent without tracing. */
+  readonly trace?: string
 }
 
 /**
@@ -46,6 +48,8 @@ export interface FailureCycle {
    * one is omitted first. The number of the last one minus the length is the number of omitted ones.
    */
   readonly history: readonly FailureRecord[]
+  /** W3C `traceparent` of the last run of the cycle before. Absent in the first cycle, and without tracing. */
+  readonly trace?: string
 }
 
 /** Failed runs whose cause is not proven: no other message passed or failed meanwhile. */
@@ -67,6 +71,12 @@ export const FIRST_CYCLE: FailureCycle = Object.freeze({
   remainingMs: 0,
   history: Object.freeze([]),
 })
+
+/** Returns the cycle that a replay starts. Of the cycle before, it has only the number and the trace of the last run. */
+export function nextCycle({ number, trace, history }: FailureCycle): FailureCycle {
+  const last = history.at(-1)?.trace ?? trace
+  return { ...FIRST_CYCLE, number: number + 1, ...(last === undefined ? {} : { trace: last }) }
+}
 
 /** One message that a transport delivered. Transports extend it with the data they need to settle it. */
 export interface Delivery {

@@ -17,6 +17,7 @@ export function encodeRecord(one: FailureRecord): string {
     one.type ?? null,
     Math.round(one.waitedMs),
     one.counted ? 1 : 0,
+    ...(one.trace === undefined ? [] : [one.trace]),
   ])
 }
 
@@ -44,11 +45,21 @@ function parseRows(header: string): readonly unknown[] | undefined {
   }
 }
 
-/** Reads one failure. The last three fields are absent in messages of older releases, which recorded only attempts. */
+/** Reads one failure. The last four fields are absent in messages of older releases, and the trace without tracing. */
 function readRecord(row: unknown): FailureRecord | undefined {
   if (!Array.isArray(row)) return undefined
-  const [number, at, name, signature, code, message, type = null, waitedMs = 0, counted = 1] =
-    row as readonly unknown[]
+  const [
+    number,
+    at,
+    name,
+    signature,
+    code,
+    message,
+    type = null,
+    waitedMs = 0,
+    counted = 1,
+    trace,
+  ] = row as readonly unknown[]
   const failureClass = FAILURE_CLASSES.find((one) => one === name)
   const isValid =
     typeof number === 'number' &&
@@ -70,5 +81,10 @@ function readRecord(row: unknown): FailureRecord | undefined {
     type: type ?? undefined,
     message,
     counted: counted !== 0,
+    ...(isTraceparent(trace) ? { trace } : {}),
   }
 }
+
+/** Returns true for the value of a W3C `traceparent` header of version 0. */
+export const isTraceparent = (value: unknown): value is string =>
+  typeof value === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(value)

@@ -43,10 +43,12 @@ export interface RedriveHeaderTable {
   readonly 'redrive-replaces': string
   /**
    * JSON. Last failures, oldest first: `[omitted, [number, at, class, signature, code, message, type, waitedMs,
-   * counted], …]`. `counted` is 1 for an attempt. When the header budget is exceeded, the oldest failures are
-   * omitted and counted.
+   * counted, trace], …]`. `counted` is 1 for an attempt. `trace` is absent without tracing. When the header budget is
+   * exceeded, the oldest failures are omitted and counted.
    */
   readonly 'redrive-history': string
+  /** Text. W3C `traceparent` of the last run of the cycle before. Absent in the first cycle, and without tracing. */
+  readonly 'redrive-trace': string
   /** Text. Stack trace of the last failure, if the policy includes it and it fits. */
   readonly 'redrive-stack': string
 }

@@ -1,5 +1,5 @@
 import { type FailureCycle, type FailureRecord, FIRST_CYCLE } from './delivery.ts'
-import { encodeRecord, parseRecords } from './header-history.ts'
+import { encodeRecord, isTraceparent, parseRecords } from './header-history.ts'
 import type { RedriveHeaderTable } from './header-table.ts'
 import { clip, shown } from './text.ts'
 
@@ -111,6 +111,7 @@ function fixedHeaders({
   }
   if (cycle.lastDelayMs !== 0) headers['redrive-delay'] = String(cycle.lastDelayMs)
   if (cycle.remainingMs !== 0) headers['redrive-remaining'] = String(Math.ceil(cycle.remainingMs))
+  if (cycle.trace !== undefined) headers['redrive-trace'] = headerText(cycle.trace)
   if (last !== undefined) {
     headers['redrive-class'] = last.class
     headers['redrive-signature'] = headerText(last.signature)
@@ -204,6 +205,7 @@ function readCycle(own: RedriveHeaders, problems: string[]): FailureCycle {
     )
   }
   const attempts = readCount(own, 'redrive-attempt', 0, problems)
+  const trace = own['redrive-trace']
   return {
     number: Math.max(1, readCount(own, 'redrive-cycle', 1, problems)),
     attempts,
@@ -216,6 +218,7 @@ function readCycle(own: RedriveHeaders, problems: string[]): FailureCycle {
     lastDelayMs: readTime(own, 'redrive-delay', problems) ?? 0,
     remainingMs: readTime(own, 'redrive-remaining', problems) ?? 0,
     history: readHistory(own['redrive-history'], problems),
+    ...(isTraceparent(trace) ? { trace } : {}),
   }
 }
 

@@ -44,6 +44,7 @@ export {
 export {
   type Delivery,
   FIRST_CYCLE,
+  nextCycle,
   type FailureCycle,
   type FailureRecord,
   type UnprovenRuns,

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { FIRST_CYCLE } from '../src/delivery.ts'
+import { FIRST_CYCLE, nextCycle } from '../src/delivery.ts'
+import { aCycle, anAttempt } from './fixtures.ts'
 
 describe('the first failure cycle', () => {
   test('is number one and empty', () => {
@@ -19,5 +20,23 @@ describe('the first failure cycle', () => {
     expect(Object.isFrozen(FIRST_CYCLE)).toBe(true)
     expect(Object.isFrozen(FIRST_CYCLE.history)).toBe(true)
     expect(Object.isFrozen(FIRST_CYCLE.unproven)).toBe(true)
+  })
+})
+
+describe('the cycle of a replay', () => {
+  const [older, last] = ['00-a', '00-b']
+
+  test('has the next number and no failures', () => {
+    const cycle = aCycle({ number: 4, attempts: 2, history: [anAttempt(), anAttempt()] })
+    expect(nextCycle(cycle)).toEqual({ ...FIRST_CYCLE, number: 5 })
+  })
+
+  test('keeps the trace of the last run of the cycle before', () => {
+    const history = [anAttempt({ trace: older }), anAttempt({ trace: last })]
+    expect(nextCycle(aCycle({ number: 1, history, trace: '00-c' })).trace).toBe(last)
+  })
+
+  test('keeps an older trace when the last cycle has no failure with a trace', () => {
+    expect(nextCycle(aCycle({ history: [anAttempt()], trace: older })).trace).toBe(older)
   })
 })

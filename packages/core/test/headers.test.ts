@@ -541,3 +541,29 @@ describe('reading headers', () => {
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined()
   })
 })
+
+describe('the trace of a run', () => {
+  const trace = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01'
+
+  test('is kept with its failure, and of the cycle before in a separate header', () => {
+    const cycle = aCycle({ number: 2, history: [anAttempt({ trace }), anAttempt()], trace })
+    const { headers } = encodeHeaders(aState({ cycle }))
+    expect(headers['redrive-trace']).toBe(trace)
+    const decoded = decodeHeaders(headers).cycle
+    expect(decoded.trace).toBe(trace)
+    expect(decoded.history.map((one) => one.trace)).toEqual([trace, undefined])
+    expect('trace' in (decoded.history[1] ?? {})).toBe(false)
+  })
+
+  test.each(['', '00-zz', `${trace}0`, `0${trace}`, trace.toUpperCase()])(
+    'counts as absent when it is "%s"',
+    (invalid) => {
+      const cycle = aCycle({ number: 2, history: [anAttempt({ trace: invalid })], trace: invalid })
+      const { headers } = encodeHeaders(aState({ cycle }))
+      const decoded = decodeHeaders(headers)
+      expect(decoded.problems).toEqual([])
+      expect('trace' in decoded.cycle).toBe(false)
+      expect('trace' in (decoded.cycle.history[0] ?? {})).toBe(false)
+    },
+  )
+})

@@ -13,6 +13,7 @@ const failure = z.object({
   type: z.string().optional().describe('Type of the error, such as TypeError'),
   message: z.string(),
   counted: z.boolean().describe('Whether the run counts as an attempt'),
+  trace: z.string().optional().describe('W3C traceparent of the run; absent without tracing'),
 })
 
 export const deadLetter = z

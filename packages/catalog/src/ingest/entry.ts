@@ -140,6 +140,7 @@ function historyOf(history: readonly FailureRecord[]): string {
     type: storableOrNull(one.type, NAME_MAX),
     message: storable(one.message, MESSAGE_MAX),
     counted: one.counted,
+    ...(one.trace === undefined ? {} : { trace: storable(one.trace, NAME_MAX) }),
   }))
   return JSON.stringify(kept)
 }

@@ -59,6 +59,10 @@ export function failedCycle(
       type: number % 3 === 0 ? undefined : 'SampleError',
       message: message(number),
       counted: number !== 2,
+      // With and without tracing.
+      ...(number % 2 === 0
+        ? {}
+        : { trace: `00-${String(number).padStart(32, '0')}-00f067aa0ba902b7-01` }),
     }
   })
   return {

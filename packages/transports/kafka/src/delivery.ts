@@ -2,8 +2,8 @@ import {
   type Delivery,
   encodeHeaders,
   type FailureCycle,
-  FIRST_CYCLE,
   HEADER_PREFIX,
+  nextCycle,
 } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { EventHeaderTable, KafkaHeaderTable } from './header-tables.ts'
@@ -265,7 +265,7 @@ export function replayOf(
   replayId: string,
 ): Replay {
   const { id, key, source, replaces, bytes } = delivery
-  const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+  const cycle = nextCycle(delivery.cycle)
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const { headers } = encodeHeaders(state)
   const { partition, replayTo = origin } = envelope

@@ -1,4 +1,4 @@
-import { decodeHeaders, type FailureClass, FIRST_CYCLE } from '@redrive/core'
+import { decodeHeaders, type FailureClass, nextCycle } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -56,7 +56,7 @@ export class MemorySource implements DeadLetterSource {
 
   async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
     const { delivery, origin } = deadLetter
-    const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+    const cycle = nextCycle(delivery.cycle)
     const budgetBytes = this.#options.capabilities.headerBudgetBytes
     const { message } = copyOf(delivery, cycle, { reason: undefined, budgetBytes, replayId })
     await this.#connection.publish(origin, message, 0)

@@ -5,6 +5,7 @@ import {
   encodeHeaders,
   type FailureCycle,
   FIRST_CYCLE,
+  nextCycle,
 } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { ConsumeMessage, Options } from 'amqplib'
@@ -252,7 +253,7 @@ export function replayOf(
   copies?: readonly string[],
 ): Omit<Copy, 'truncated'> {
   const { id, key, source, replaces, bytes, contentType, type } = delivery
-  const cycle = { ...FIRST_CYCLE, number: delivery.cycle.number + 1 }
+  const cycle = nextCycle(delivery.cycle)
   const state = { id, key, source, replayId, replaces, cycle, reason: undefined }
   const encoded = encodeHeaders(state)
   const { exchange = '', routingKey = source, headerTypes, ...texts } = envelope
