@@ -5,6 +5,7 @@ import { errorsPage } from './errors.ts'
 import { eventsPage } from './events.ts'
 import { headersPage } from './headers.ts'
 import type { Page } from './markdown.ts'
+import { metricsPage } from './metrics.ts'
 import { optionsPage } from './options.ts'
 import { policyProblems } from './policy.ts'
 import {
@@ -40,6 +41,7 @@ export function generatePages(root: string): readonly GeneratedPage[] {
         from('packages/runtime/src/events.ts', 'RedriveEvent'),
       ),
     headers: () => headersPage(sources),
+    metrics: metricsPage,
     options: () => {
       const page = optionsPage(sources)
       const policy = from('packages/core/src/policy/options.ts', 'PolicyOptions')

@@ -34,6 +34,8 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   /** True when the broker took the delivery back: another consumer may own the message. */
   isLost = false
   alreadyHandled = false
+  /** W3C `traceparent` of its span; undefined without tracing. */
+  trace: string | undefined = undefined
   startedTick = 0
   before: Attempt<D> | undefined = undefined
   behind: Attempt<D> | undefined = undefined

@@ -1,5 +1,6 @@
 import { type Delivery, type Duration, type Policy, RedriveError } from '@redrive/core'
 import type { Attempt, AttemptContext } from './attempt.ts'
+import { instrumented } from './instrument.ts'
 import { composeCall } from './invoke.ts'
 import { readDrain } from './checks.ts'
 import { missingCapabilities } from './capabilities.ts'
@@ -12,6 +13,7 @@ import { Loop } from './loop.ts'
 import type { Message } from './message.ts'
 import type { Awaitable } from './awaitable.ts'
 import type { Transport } from './ports/transport.ts'
+import { addConsumer } from './process-parts.ts'
 import { Probes } from './probes.ts'
 import { releaseAll, shutDown } from './shutdown.ts'
 import { followSource, type SourceState } from './source-state.ts'
@@ -72,12 +74,14 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     leave()
     closed()
   }
-  const call = composeCall({
+  const composed = composeCall({
     ...checked,
     handler: handler as (message: Message, attempt: Attempt) => Awaitable<unknown>,
     consumer: name,
     timeoutMs: policy.timeoutMs,
   })
+  const { system = 'redrive' } = transport
+  const call = instrumented(composed, { handler: name, dependency: dependency.name, system })
   const loop = new Loop({
     transport,
     call: policy.breaker === undefined ? call : probes.counting(call),
@@ -101,7 +105,12 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     await transport.close({ drainMs: 0 })
     throw error
   }
-  return consumerOf(loop, following.state, release)
+  const consumer = consumerOf(loop, following.state, () => {
+    release()
+    remove()
+  })
+  const remove = addConsumer({ handler: name, consumer })
+  return consumer
 }
 
 function consumerOf<D extends Delivery>(

@@ -200,6 +200,19 @@ type Watch = (event: RedriveEvent, transport?: object) => void
 /** What watches a source: the logs and the health of its consumers. They are no listeners: settled messages publish nothing for them. */
 const watches = new Map<string, Set<Watch>>()
 
+const allWatches = new Set<Watch>()
+
+/**
+ * Passes every published event of this process to the function, except settled messages: without
+ * listeners, these publish nothing. Returns a function that ends this.
+ */
+export function watchAll(watch: Watch): () => void {
+  allWatches.add(watch)
+  return () => {
+    allWatches.delete(watch)
+  }
+}
+
 /** Passes every published event of a source to the function. Returns a function that ends this. */
 export function watchSource(source: string, watch: Watch): () => void {
   const ofSource = watches.get(source) ?? new Set()
@@ -216,6 +229,7 @@ export function watchSource(source: string, watch: Watch): () => void {
  */
 export function publish(event: RedriveEvent, transport?: object): void {
   for (const watch of watches.get(event.source) ?? []) watch(event, transport)
+  for (const watch of allWatches) watch(event, transport)
   if (events.hasSubscribers) events.publish(event)
 }
 

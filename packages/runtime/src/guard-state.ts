@@ -41,8 +41,8 @@ export interface GuardStateDeps {
   readonly signature?: SignFailure | undefined
 }
 
-/** A failed attempt: its delivery and its earlier failures. */
-export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'>
+/** A failed attempt: its delivery, its earlier failures and its span. */
+export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'> & Partial<Pick<Attempt, 'trace'>>
 
 /**
  * The state of the guards. It shares breaker and outage window with other consumers of the dependency,
@@ -113,7 +113,7 @@ export class GuardState {
     const result = decide({
       policy,
       delivery,
-      outcome: { kind: 'failure', failure, ...ended },
+      outcome: { kind: 'failure', failure, ...ended, trace: attempt.trace },
       cycle: attempt.failures,
       guards: this.current(),
       now,

@@ -3,6 +3,7 @@ import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
 import type { EventInput, Schemas } from './event.ts'
 import { FanOut } from './fan-out.ts'
 import type { CloseOptions, EmitterOptions } from './options.ts'
+import { addEmitter } from '../process-parts.ts'
 import { resolveEmitter } from './read-options.ts'
 import type { EmitResult, EmitterStats } from './result.ts'
 
@@ -34,12 +35,14 @@ export function createEmitter<const S extends Schemas = Record<never, never>>(
   options: EmitterOptions<S>,
 ): Emitter<S> {
   const emitter = new FanOut(resolveEmitter(options))
+  const remove = addEmitter(emitter)
+  const close = (closing?: CloseOptions) => emitter.close(closing).finally(remove)
   return {
     emit: (event) => emitter.emit(event),
     replay: (id) => emitter.replay(id),
     replayBatch: (query) => emitter.replayBatch(query),
     stats: () => emitter.stats(),
-    close: (closing) => emitter.close(closing),
-    [Symbol.asyncDispose]: () => emitter.close(),
+    close,
+    [Symbol.asyncDispose]: () => close(),
   }
 }

@@ -37,6 +37,8 @@ import type { Capabilities } from '../capabilities.ts'
 export interface Transport<D extends Delivery = Delivery> {
   /** The name of the queue, topic, subject or table. */
   readonly source: string
+  /** Name of the broker in telemetry, as OpenTelemetry writes it: `rabbitmq`, `kafka`, `postgresql` … Absent: `redrive`. */
+  readonly system?: string
   readonly capabilities: Capabilities
 
   /** Connects, and declares or verifies what it needs. Rejects with an error that explains the fix. */

@@ -33,6 +33,7 @@ const CLOSE_MS = 2_000
 /** A transport that consumes a topic and its retry topics, and produces copies to retry and dead-letter topics. */
 export class KafkaTransport implements Transport<KafkaDelivery> {
   readonly source: string
+  readonly system = 'kafka'
   readonly capabilities: Capabilities
   readonly #options: ResolvedOptions
   readonly #consumption: Consumption

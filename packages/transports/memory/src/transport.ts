@@ -17,6 +17,7 @@ import type { ResolvedOptions } from './options.ts'
 /** The transport: keeps a connection and a subscription, and recreates both when the broker ends them. */
 export class MemoryTransport implements Transport<MemoryDelivery> {
   readonly source: string
+  readonly system = 'memory'
   readonly capabilities: Capabilities
   readonly #options: ResolvedOptions
   readonly #proven: Proven = new WeakMap()

@@ -36,6 +36,7 @@ const MAINTAIN_MS = 3_600_000
  */
 export class PostgresTransport implements Transport<PostgresDelivery> {
   readonly source: string
+  readonly system = 'postgresql'
   readonly capabilities: Capabilities
   readonly #options: ResolvedOptions
   /** Deliveries in flight, with their start time. */

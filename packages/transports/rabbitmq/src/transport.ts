@@ -41,6 +41,7 @@ const CLOSE_MS = 2_000
 /** A transport with separate connections for consuming and publishing. */
 export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   readonly source: string
+  readonly system = 'rabbitmq'
   readonly capabilities: Capabilities
   readonly #options: ResolvedOptions
   readonly #topology: Topology

@@ -50,6 +50,7 @@ const CLOSE_MS = 5_000
  */
 export class Adapter implements Transport<KafkaDelivery> {
   readonly source: string
+  readonly system = 'kafka'
   readonly capabilities: Capabilities
   readonly topics: readonly string[]
   readonly #options: AdapterOptions

@@ -1,0 +1,142 @@
+import {
+  context,
+  isSpanContextValid,
+  type Link,
+  ROOT_CONTEXT,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+  type Tracer,
+} from '@opentelemetry/api'
+import type { RedriveEvent } from '@redrive/runtime'
+import type { InstrumentedRun } from '@redrive/runtime/internal'
+import type { AroundRun } from './observe.ts'
+import { systemAttributes } from './semantic-conventions.ts'
+
+/**
+ * Runs each handler in a span `process {source}`. The span begins a trace: a message may wait for days
+ * before it runs. Links lead to the trace of the producer and to the run before.
+ */
+export const spansAround =
+  (tracer: Tracer): AroundRun =>
+  (info, run) => {
+    const { delivery, failures } = info
+    const span = tracer.startSpan(
+      `process ${delivery.source}`,
+      { kind: SpanKind.CONSUMER, root: true, links: linksOf(info), attributes: attributesOf(info) },
+      ROOT_CONTEXT,
+    )
+    info.setTrace(traceparentOf(span.spanContext()))
+    const result = context.with(trace.setSpan(context.active(), span), run)
+    return {
+      result,
+      onEnd: ({ error }) => {
+        if (error !== undefined) {
+          const cause = asError(error.cause)
+          span.recordException(cause)
+          span.setAttribute('error.type', cause.name)
+          span.setStatus({ code: SpanStatusCode.ERROR, message: cause.message })
+        }
+        span.setAttribute('redrive.runs', failures.runs + 1)
+        span.end()
+      },
+    }
+  }
+
+function attributesOf({ delivery, failures, handler, dependency, system }: InstrumentedRun) {
+  const { source, id, bytes, replayId } = delivery
+  return {
+    ...systemAttributes(system),
+    'messaging.operation.name': 'process',
+    'messaging.operation.type': 'process',
+    'messaging.destination.name': source,
+    'messaging.message.id': id,
+    'messaging.message.body.size': bytes.byteLength,
+    'redrive.handler': handler,
+    'redrive.dependency': dependency,
+    'redrive.attempt': failures.attempts + 1,
+    'redrive.cycle': failures.number,
+    ...(replayId === undefined ? {} : { 'redrive.replay_id': replayId }),
+  }
+}
+
+/** Returns links to the producer, to the run before, and for a replay to the last run of the cycle before. */
+function linksOf({ delivery, failures }: InstrumentedRun): Link[] {
+  const previous = failures.history.at(-1)?.trace
+  return [
+    ...linkTo(textOf(delivery.headers['traceparent']), 'creation'),
+    ...linkTo(previous, 'previous_run'),
+    ...(previous === undefined ? linkTo(failures.trace, 'previous_cycle') : []),
+  ]
+}
+
+function linkTo(traceparent: string | undefined, kind: string): readonly Link[] {
+  const linked = parseTraceparent(traceparent)
+  return linked === undefined ? [] : [{ context: linked, attributes: { 'redrive.link': kind } }]
+}
+
+/** Some clients return header values as bytes. */
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string'
+    ? value
+    : value instanceof Uint8Array
+      ? Buffer.from(value).toString('latin1')
+      : undefined
+
+const asError = (cause: unknown): Error =>
+  cause instanceof Error ? cause : new Error(String(cause))
+
+/** Writes a span `retry`, `dead_letter`, `quarantine` or `drop {source}` as a child of the run that failed. */
+export function recordDecision(tracer: Tracer, event: RedriveEvent): void {
+  if (event.type !== 'enacted' || event.enactment.kind !== 'done') return
+  const { decision, source, deliveryId, handler, at } = event
+  const name = SPAN_NAMES[decision.kind]
+  if (name === undefined || decision.kind === 'settle' || decision.kind === 'pause') return
+  const failed = decision.cycle?.history.at(-1)
+  const parent = parseTraceparent(failed?.trace)
+  if (failed === undefined || parent === undefined) return
+  const { target } = event.enactment
+  const span = tracer.startSpan(
+    `${name} ${source}`,
+    {
+      kind: SpanKind.PRODUCER,
+      startTime: failed.at,
+      attributes: {
+        'messaging.destination.name': target ?? source,
+        'messaging.message.id': deliveryId,
+        'redrive.handler': handler,
+        'redrive.decision': name,
+        'redrive.reason': decision.reason,
+        'redrive.class': failed.class,
+        'redrive.attempts': decision.cycle.attempts,
+        'redrive.runs': decision.cycle.runs,
+        ...(decision.kind === 'retryAt' ? { 'redrive.delay_ms': decision.delayMs } : {}),
+      },
+    },
+    trace.setSpanContext(ROOT_CONTEXT, parent),
+  )
+  span.end(Math.max(at, failed.at))
+}
+
+const SPAN_NAMES: Readonly<Record<string, string | undefined>> = {
+  retryAt: 'retry',
+  deadLetter: 'dead_letter',
+  quarantine: 'quarantine',
+  drop: 'drop',
+}
+
+function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
+  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
+}
+
+/** Returns the span of a W3C `traceparent`; undefined when it is absent or not valid. */
+function parseTraceparent(value: string | undefined): SpanContext | undefined {
+  const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(value ?? '')
+  if (match === null) return undefined
+  const [, traceId = '', spanId = '', flags = ''] = match
+  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
+  const parsed: SpanContext = { traceId, spanId, traceFlags, isRemote: true }
+  return isSpanContextValid(parsed) ? parsed : undefined
+}
