@@ -1,7 +1,8 @@
 import { type Client, createClient } from '@redrive/api'
 import { PAGE } from '../page-facts.ts'
-import { watchedFetch } from './connection.ts'
+import { sessionEnded, watchedFetch } from './connection.ts'
 import { forgetAll } from './kept.ts'
+import { queryClient } from './query-client.ts'
 
 let csrf: string | undefined
 
@@ -10,10 +11,22 @@ export function keepCsrf(token: string | undefined): void {
   csrf = token
 }
 
+/**
+ * Calls `fetch`, and reads the caller again when something about them has changed: a new session has another CSRF token, and
+ * a refused request can mean that a permission was revoked.
+ */
+const callerFetch: typeof fetch = async (input, init) => {
+  const hadEnded = sessionEnded.get()
+  const response = await watchedFetch(input, init)
+  if (response.status === 403 || (hadEnded && response.status !== 401))
+    void queryClient.invalidateQueries({ queryKey: ['me'] })
+  return response
+}
+
 export const client: Client = createClient({
   url: new URL(PAGE.base, location.origin).href,
   csrf: () => csrf,
-  fetch: watchedFetch,
+  fetch: callerFetch,
 })
 
 /** Ends the session. Not an operation of the API, because it only concerns the cookie of the browser. */

@@ -23,5 +23,11 @@ export function madeOf(run: Run): Made | undefined {
 /** The fields that the user has typed and not planned yet. */
 export const keepDraft = (id: string, fields: PlanFields): void => keep(`draft-${id}`, fields)
 
+/** Takes what was typed for a plan to the plan that replaced it, for example in another tab. */
+export function moveDraft(from: string, to: string): void {
+  const draft = draftOf(from)
+  if (draft !== undefined && draftOf(to) === undefined) keepDraft(to, draft)
+}
+
 export const draftOf = (id: string): PlanFields | undefined =>
   kept(`draft-${id}`) as PlanFields | undefined

@@ -46,11 +46,14 @@ const CHECK_MS = 30_000
 /** 5 s before the stream is opened again. */
 const RETRY_MS = 5_000
 
+/** `lost`: it ended or could not be opened, and is opened again. */
+type StreamState = 'opening' | 'open' | 'lost'
+
 /** Returns a run and follows it: by a stream, and by polls while the stream is not open. */
 export function useRun(id: string) {
-  const [isStreaming, setStreaming] = useState(false)
+  const [stream, setStream] = useState<StreamState>('opening')
   const [isEnded, setEnded] = useState(false)
-  const everyMs = isStreaming || isEnded ? CHECK_MS : POLL_MS
+  const everyMs = stream === 'open' || isEnded ? CHECK_MS : POLL_MS
   const found = useLiveQuery(runQuery(id), everyMs)
   const isNowOver = found.data !== undefined && isOver(found.data)
   if (isNowOver !== isEnded) setEnded(isNowOver)
@@ -59,24 +62,24 @@ export function useRun(id: string) {
   useEffect(() => {
     if (!isActive || !live) return undefined
     const abort = new AbortController()
-    void follow(id, abort.signal, setStreaming)
+    void follow(id, abort.signal, setStream)
     return () => {
       abort.abort()
-      setStreaming(false)
+      setStream('opening')
     }
   }, [id, isActive, live])
-  return found
+  return { found, isStreamLost: stream === 'lost' }
 }
 
 async function follow(
   id: string,
   signal: AbortSignal,
-  onStreaming: (isStreaming: boolean) => void,
+  onChange: (state: StreamState) => void,
 ): Promise<void> {
   while (!signal.aborted) {
     try {
       for await (const run of client.stream('watchReplay', { params: { id } }, { signal })) {
-        onStreaming(true)
+        onChange('open')
         queryClient.setQueryData(runQuery(id).queryKey, run)
       }
     } catch {
@@ -84,7 +87,7 @@ async function follow(
     }
     // The server also ends a stream when it stops or after an hour. The stream is opened again; a run that is over
     // aborts it.
-    if (!signal.aborted) onStreaming(false)
+    if (!signal.aborted) onChange('lost')
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
   }
 }

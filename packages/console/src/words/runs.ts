@@ -21,7 +21,7 @@ const OUTCOMES = [
 ] as const
 
 /** Whether a plan was cancelled before its approval. It published nothing. */
-const isWithdrawn = ({ state, approvedBy }: Pick<Run, 'state' | 'approvedBy'>): boolean =>
+export const isWithdrawn = ({ state, approvedBy }: Pick<Run, 'state' | 'approvedBy'>): boolean =>
   state === 'cancelled' && approvedBy === undefined
 
 /** Returns the outcomes of a run: 412 resolved, 14 refailed. An outcome without messages is left out. */

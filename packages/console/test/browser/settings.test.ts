@@ -1,4 +1,3 @@
-import { createHash, randomUUID } from 'node:crypto'
 import { createClient } from '@redrive/api'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -7,13 +6,12 @@ import {
   expectNoSidewaysScroll,
   launch,
   NARROW,
-  openTab,
+  type openTab,
   WIDE,
 } from './browser.ts'
+import { ISSUER, OIDC, openAs as openAsOn, signIn } from './session.ts'
 import { openStage, seed, type Stage } from './stage.ts'
 
-const ISSUER = 'https://id.shop.example'
-const OIDC = { issuer: ISSUER, clientId: 'redrive', clientSecret: 'a secret of the client' }
 /** The sources are not reached: the server runs only the API. */
 const QUEUE = { rabbitmq: { url: 'amqp://127.0.0.1:1', queue: 'orders' } }
 const CONFIG = {
@@ -31,31 +29,8 @@ const CONFIG = {
 let browser: Browser
 let stage: Stage
 
-/** Stores a session, as a login would. Returns its id and its cookie. */
-async function signIn(subject: string): Promise<{ readonly id: string; readonly secret: string }> {
-  const person = `${ISSUER}#${subject}`
-  const secret = randomUUID()
-  const id = randomUUID()
-  await stage.pool.query(
-    `insert into redrive_server.person (id, name, groups) values ($1, $2, '{}')
-     on conflict (id) do update set logged_in_at = now()`,
-    [person, `${subject} of Shop`],
-  )
-  await stage.pool.query(
-    'insert into redrive_server.session (secret_hash, id, person_id) values ($1, $2, $3)',
-    [createHash('sha256').update(secret).digest(), id, person],
-  )
-  return { id, secret }
-}
-
-async function openAs(subject: string, look: Parameters<typeof openTab>[1] = {}) {
-  const tab = await openTab(browser, look)
-  const { id, secret } = await signIn(subject)
-  await tab.page
-    .context()
-    .addCookies([{ name: 'redrive-loopback', value: secret, url: stage.url, httpOnly: true }])
-  return { ...tab, id }
-}
+const openAs = (subject: string, look: Parameters<typeof openTab>[1] = {}) =>
+  openAsOn(browser, stage, subject, { look })
 
 const isOpen = async (table: 'session' | 'token', id: string) => {
   const { rowCount } = await stage.pool.query(
@@ -165,7 +140,7 @@ test('an administrator ends a session, and then all access of a person', async (
   const other = await openAs('chen')
   await other.page.goto(stage.url)
   await other.page.getByRole('link', { name: 'Overview' }).waitFor()
-  const second = await signIn('chen')
+  const second = await signIn(stage, 'chen')
   const secret = await createToken(other.page, 'laptop')
   const { page, messages, close } = await openAs('lena')
   await page.goto(`${stage.url}/settings/people?person=${encodeURIComponent(`${ISSUER}#chen`)}`)

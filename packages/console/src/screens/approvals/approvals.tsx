@@ -19,10 +19,11 @@ import { Page } from '../../shell/page.tsx'
 import { gateText } from '../../words/gates.ts'
 import { countText, percentText } from '../../words/numbers.ts'
 import { expiryText, paceText, proofTexts } from '../../words/plan.ts'
-import { groupOfRun, replacementOf, runTitle, sizeOf } from '../../words/runs.ts'
+import { groupOfRun, runTitle, sizeOf } from '../../words/runs.ts'
 import { ApproveButton } from '../run/approve-button.tsx'
 import { Change } from '../run/change-card.tsx'
 import { FirstItems } from '../run/preview-card.tsx'
+import { ReplacedNote } from '../run/replaced-note.tsx'
 import '../run/run.css'
 
 /** What waits for an approval, and one plan in detail. */
@@ -135,7 +136,7 @@ interface DetailProps {
 
 function Detail({ id, planned }: DetailProps) {
   const me = useMe()
-  const found = useRun(id)
+  const { found } = useRun(id)
   if (found.error !== null && found.data === undefined)
     return (
       <Card>
@@ -152,7 +153,6 @@ function Detail({ id, planned }: DetailProps) {
   const isOwn = run.plannedBy === me.person
   const group = groupOfRun(run)
   const skipped = Object.entries(run.skipped)
-  const replacement = replacementOf(run, planned)
   return (
     <div className="stack">
       <Card
@@ -178,25 +178,12 @@ function Detail({ id, planned }: DetailProps) {
           )
         }
       >
-        {replacement === undefined ? null : (
-          <Note
-            tone="warn"
-            shape="skip"
-            isBar
-            action={
-              <Link
-                to="/approvals"
-                search={{ run: replacement.id }}
-                replace
-                {...lookOf({ size: 'small' })}
-              >
-                Show the new plan
-              </Link>
-            }
-          >
-            This plan was replaced.
-          </Note>
-        )}
+        <ReplacedNote
+          run={run}
+          planned={planned}
+          isBar
+          linkTo={(next) => ({ to: '/approvals', search: { run: next.id } })}
+        />
         {isOwn && !me.canApproveOwn && run.state === 'planned' ? (
           <Note tone="warn" shape="wait" isBar>
             You planned this. Another person approves.
