@@ -28,6 +28,9 @@ export interface Proof {
 }
 
 const vitest = (files: string) => `REDRIVE_PROOFS=1 vitest run --no-file-parallelism ${files}`
+const POSTGRES_TESTS = 'packages/transports/postgres/test'
+/** The contract also runs at another isolation level. The suites act as a second session, at the default one. */
+const HOSTILE = `REDRIVE_HOSTILE_POSTGRES=settings vitest run ${POSTGRES_TESTS} && REDRIVE_HOSTILE_POSTGRES=isolation vitest run ${POSTGRES_TESTS}/contract ${POSTGRES_TESTS}/produce ${POSTGRES_TESTS}/settings`
 /**
  * Fails when the variable with the path of a program is not set. Otherwise vitest would skip the
  * tests and pass.
@@ -80,6 +83,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'simulate-mutants', tier: 'nightly', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
   { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
+  { name: 'hostile-postgres', tier: 'nightly', minutes: 5, command: HOSTILE, starts: [], shows: 'the tests of the outbox pass on databases whose defaults change dates, bytes, texts, names and isolation' },
   { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },

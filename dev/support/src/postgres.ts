@@ -22,6 +22,30 @@ export async function emptyDatabase(name: string, service = 'postgres'): Promise
   return createDatabase(await urlOf(service), name)
 }
 
+/**
+ * Settings that change how a session reads, writes or names values. With `REDRIVE_HOSTILE_POSTGRES=settings`, each
+ * database for tests gets them as its defaults; with `isolation`, also another isolation level. The values are SQL.
+ */
+const HOSTILE_SETTINGS: Readonly<Record<string, string>> = {
+  search_path: 'hostile',
+  bytea_output: 'escape',
+  datestyle: `'SQL, DMY'`,
+  intervalstyle: 'sql_standard',
+  timezone: `'Australia/Eucla'`,
+  standard_conforming_strings: 'off',
+  array_nulls: 'off',
+  extra_float_digits: '-15',
+  statement_timeout: `'20s'`,
+}
+
+function hostileSettings(): Readonly<Record<string, string>> {
+  const wanted = process.env['REDRIVE_HOSTILE_POSTGRES']
+  if (wanted === undefined) return {}
+  return wanted === 'isolation'
+    ? { ...HOSTILE_SETTINGS, default_transaction_isolation: `'repeatable read'` }
+    : HOSTILE_SETTINGS
+}
+
 /** Creates an empty database on a server and returns its address. Replaces one of that name. */
 export async function createDatabase(serverUrl: string, name: string): Promise<string> {
   await onServer(serverUrl, async (server) => {
@@ -30,6 +54,9 @@ export async function createDatabase(serverUrl: string, name: string): Promise<s
     // The role has the name of the schema, so its default search_path would find the schema. The
     // roles of users do not have this name.
     await server.query(`alter database ${name} set search_path = public`)
+    for (const [setting, value] of Object.entries(hostileSettings())) {
+      await server.query(`alter database ${name} set ${setting} = ${value}`)
+    }
   })
   return at(serverUrl, name)
 }

@@ -29,7 +29,10 @@ const handsOff =
 
 /** All queries of a consumer. One statement may count as several, because a turn combines them. */
 export type QueryName =
+  | 'isolation'
   | 'ready'
+  | 'clock'
+  | 'retain'
   | 'maintain'
   | 'listen'
   | 'ping'
@@ -51,7 +54,10 @@ export type QueryName =
   | 'inbox forget commit'
 
 const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
-  ready: ({ text }) => text.includes('to_regclass('),
+  isolation: ({ text }) => text.includes(`current_setting('transaction_isolation')`),
+  ready: ({ text }) => text.includes('to_regprocedure('),
+  clock: ({ text }) => text.includes('pg_catalog.clock_timestamp()'),
+  retain: ({ text }) => text.includes('redrive.outbox_retain('),
   maintain: ({ text }) => text.includes('redrive.outbox_maintain('),
   listen: ({ text }) => text.startsWith('listen '),
   ping: ({ text, trail }) => text === 'select 1' && trail === '',

@@ -18,6 +18,21 @@ const LOCK = 'pg_advisory_xact_lock(7265647269766505)'
 const BEGIN = 'begin isolation level read committed'
 
 /**
+ * Settings of the migrating transaction, so that those of the server, database and role have no effect. Objects
+ * of the session's search_path must not get into the schema, and no timeout may end a long migration.
+ */
+const SETTINGS: Readonly<Record<string, string>> = {
+  search_path: 'pg_catalog, pg_temp',
+  standard_conforming_strings: 'on',
+  statement_timeout: '0',
+  lock_timeout: '0',
+}
+
+const SET_ALL = Object.entries(SETTINGS)
+  .map(([name, value]) => `perform pg_catalog.set_config('${name}', '${value}', true);`)
+  .join('\n')
+
+/**
  * Applies the missing migrations in one transaction and returns their names. Several processes can call it
  * concurrently: one applies them, the others wait.
  */
@@ -38,6 +53,7 @@ export async function migrate(pool: Pool, schema: SchemaMigrations): Promise<rea
 }
 
 async function applyMissing(run: RunSql, schema: SchemaMigrations): Promise<readonly string[]> {
+  await run(`do $settings$ begin\n${SET_ALL}\nend $settings$`)
   await run(createLedger(schema))
   const missing = await missingIn(run, schema)
   for (const name of missing) {
@@ -81,6 +97,7 @@ export function migrationSql(schema: SchemaMigrations): string {
  * created meanwhile. The checks also save a role that may not create from needing that privilege.
  */
 const createLedger = ({ name }: SchemaInfo): string => `do $ledger$ begin
+${SET_ALL}
 perform ${LOCK};
 if not exists (select from pg_namespace where nspname = '${name}') then
   create schema ${name};
@@ -96,6 +113,7 @@ const applyOnce = (
   name: string,
   sql: string,
 ): string => `do $migration$ begin
+${SET_ALL}
 perform ${LOCK};
 if exists (select from ${schema}.migration where name = '${name}') then return; end if;
 insert into ${schema}.migration (name) values ('${name}');

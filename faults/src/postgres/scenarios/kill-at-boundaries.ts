@@ -28,7 +28,10 @@ interface Reached {
  * ping of the listener is not here: it comes after 15 s of silence and changes nothing.
  */
 const REACHED: Readonly<Record<Exclude<QueryName, 'ping'>, Reached>> = {
+  isolation: { kind: 'good' },
   ready: { kind: 'good' },
+  clock: { kind: 'good' },
+  retain: { kind: 'good' },
   maintain: { kind: 'good' },
   listen: { kind: 'good' },
   claim: { kind: 'good' },

@@ -92,7 +92,7 @@ export class ClaimSchedule {
     // Uses the clock of the database, which set the due times. Rows arrive in this order; in another order,
     // the watermark would only be lower than necessary.
     if (last !== undefined)
-      this.#watermark = new Date(Date.parse(last[2]) - OVERLAP_MS).toISOString()
+      this.#watermark = new Date(Math.floor(Number(last[2])) - OVERLAP_MS).toISOString()
     if (rows.length > 0) this.#idleMs = IDLE_BASE_MS
     if (hasMore) this.#onDue()
     else this.waitIdle()

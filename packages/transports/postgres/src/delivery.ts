@@ -13,6 +13,8 @@ export interface PostgresDelivery extends Delivery {
   readonly token: string
   /** The generation that the last replay set; 0 when it was never replayed. */
   readonly generation: number
+  /** Milliseconds that the clock of the database was ahead of this process. Its times are converted by it. */
+  readonly clockAheadMs: number
 }
 
 /**
@@ -20,12 +22,13 @@ export interface PostgresDelivery extends Delivery {
  * which the server, the database, the role or the pool may set. Redrive must not change it with SET: behind
  * a pooler the next statement can run on another connection.
  */
-export const HEX_PAYLOAD = `encode(payload, 'hex')`
+export const HEX_PAYLOAD = `pg_catalog.encode(payload, 'hex')`
 
 /** A row as the transport and the source select it. */
 export type ClaimedRow = [
   id: string,
   token: string | null,
+  /** Milliseconds since 1970, as text. */
   dueAt: string,
   type: string | null,
   lane: string | null,
@@ -68,7 +71,7 @@ export interface StoredCycle {
 type StoredFailure = Partial<FailureRecord> &
   Pick<FailureRecord, 'number' | 'at' | 'class' | 'signature' | 'message'>
 
-export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
+export function toDelivery(source: string, row: ClaimedRow, clockAheadMs = 0): PostgresDelivery {
   const [id, token, , type, lane, key, contentType, headers, payload, past] = row
   const { foreign, problems } = producersHeaders(headers)
   let bytes: Uint8Array | undefined
@@ -86,11 +89,12 @@ export function toDelivery(source: string, row: ClaimedRow): PostgresDelivery {
     },
     contentType: contentType ?? undefined,
     headers: foreign,
-    cycle: past === null ? FIRST_CYCLE : cycleOf(past),
+    cycle: past === null ? FIRST_CYCLE : cycleOf(past, clockAheadMs),
     deliveryCount: 1 + (past?.lapses ?? 0),
     replayId: past?.replayId ?? undefined,
     headerProblems: problems,
     generation: past?.generation ?? 0,
+    clockAheadMs,
   }
   const replaces = past?.replaces ?? undefined
   return replaces === undefined ? delivery : Object.assign(delivery, { replaces })
@@ -106,21 +110,28 @@ function producersHeaders(headers: Readonly<Record<string, unknown>>) {
   return { foreign: headers, problems: NO_PROBLEMS }
 }
 
-function cycleOf({ attempts, closedCycles, firstFailedAt, cycle }: RowHistory): FailureCycle {
+function cycleOf(
+  { attempts, closedCycles, firstFailedAt, cycle }: RowHistory,
+  clockAheadMs: number,
+): FailureCycle {
   return {
     number: closedCycles + 1,
     attempts,
     runs: cycle?.runs ?? attempts,
     unproven: cycle?.unproven ?? FIRST_CYCLE.unproven,
-    firstFailedAt: firstFailedAt ?? undefined,
+    firstFailedAt: firstFailedAt === null ? undefined : firstFailedAt - clockAheadMs,
     lastDelayMs: cycle?.lastDelayMs ?? 0,
     remainingMs: cycle?.remainingMs ?? 0,
-    history: (cycle?.history ?? []).map(recordOf),
+    history: (cycle?.history ?? []).map((stored) => recordOf(stored, clockAheadMs)),
   }
 }
 
-const recordOf = ({ code, type, waitedMs = 0, counted = true, ...rest }: StoredFailure) => ({
+const recordOf = (
+  { code, type, waitedMs = 0, counted = true, ...rest }: StoredFailure,
+  clockAheadMs: number,
+) => ({
   ...rest,
+  at: rest.at - clockAheadMs,
   code,
   type,
   waitedMs,

@@ -47,7 +47,7 @@ export const appliedResult = ({ kind }: Decision): Enactment =>
 
 /** Returns the change of a row, or undefined for a settled delivery that is not a replay. */
 export function changeOf(
-  { id, token, replayId }: PostgresDelivery,
+  { id, token, replayId, clockAheadMs }: PostgresDelivery,
   decision: Decision,
   handler: string | undefined,
 ): Change | undefined {
@@ -65,13 +65,17 @@ export function changeOf(
     ...(place === 'dropped' && replayId !== undefined ? { outcome: 'dropped' } : {}),
     ...(decision.kind === 'retryAt' ? { delay_ms: Math.max(0, decision.delayMs) } : {}),
     attempts,
-    first_failed_ms: firstFailedAt === undefined ? undefined : Math.round(firstFailedAt),
+    first_failed_ms:
+      firstFailedAt === undefined ? undefined : Math.round(firstFailedAt + clockAheadMs),
     cycle: {
       lastDelayMs,
       ...(runs === attempts ? {} : { runs }),
       ...(unproven.runs === 0 ? {} : { unproven }),
       ...(remainingMs === 0 ? {} : { remainingMs }),
-      history,
+      history:
+        clockAheadMs === 0
+          ? history
+          : history.map((one) => ({ ...one, at: one.at + clockAheadMs })),
       ...(handler === undefined || place === 'retry' ? {} : { handler }),
       ...(failure?.stack === undefined || place === 'retry' ? {} : { stack: failure.stack }),
     },

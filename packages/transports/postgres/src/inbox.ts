@@ -5,6 +5,7 @@ import {
   inTransaction as inPlainTransaction,
   QUERY_TIMEOUT_MS,
   queryInTime,
+  sqlStateOf,
 } from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
 import { readPool, RETENTION } from './options.ts'
@@ -76,18 +77,23 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
     ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
     async handle(entry, work, attempt) {
       deleteOldKeysHourly(entry.consumer)
-      let result: InboxResult = 'handled'
-      try {
-        await transaction(async (tx) => {
-          result = await enter(query(tx), entry)
-          if (result !== 'handled') throw NOT_NEW
-          await work(tx)
-          if (maxConcurrency === undefined) await assertCommittable(query(tx))
-        }, attempt)
-      } catch (error) {
-        if (error !== NOT_NEW) throw error
+      for (let tries = 1; ; tries++) {
+        let result: InboxResult = 'handled'
+        let isEntered = false
+        try {
+          await transaction(async (tx) => {
+            result = await enter(query(tx), entry)
+            isEntered = true
+            if (result !== 'handled') throw NOT_NEW
+            await work(tx)
+            if (maxConcurrency === undefined) await assertCommittable(query(tx))
+          }, attempt)
+          return result
+        } catch (error) {
+          if (error === NOT_NEW) return result
+          if (isEntered || tries === ENTER_TRIES || !isSerializationFailure(error)) throw error
+        }
       }
-      return result
     },
   }
 }
@@ -106,6 +112,18 @@ function readInboxRetention(options: unknown): number {
 
 /** 3 connections for a transport on the same pool: one for its turns, one to listen, one for maintenance. */
 const RESERVED_CONNECTIONS = 3
+
+/**
+ * 5 transactions to insert the key. At an isolation level above "read committed", an insert fails when another
+ * transaction committed the key during it. The next transaction finds the key. The handler has not run by then.
+ */
+const ENTER_TRIES = 5
+
+/** Returns whether the server asks to repeat the transaction. Some clients wrap its error. */
+function isSerializationFailure(error: unknown): boolean {
+  const { cause } = (error ?? {}) as { readonly cause?: unknown }
+  return (sqlStateOf(error) ?? sqlStateOf(cause)) === '40001'
+}
 
 /** Thrown to roll the transaction back. */
 const NOT_NEW = new Error('The key was handled before.')

@@ -1,7 +1,7 @@
-import { queryWithTimeout } from '@redrive/postgres-internal'
 import type { PostgresDelivery } from './delivery.ts'
 import type { ResolvedOptions } from './options.ts'
 import { RENEW } from './sql/transport.ts'
+import { runStatement } from './statement.ts'
 
 /** The deliveries in flight, each with the time of its claim. */
 export type InFlight = ReadonlyMap<PostgresDelivery, number>
@@ -16,7 +16,7 @@ export async function renewLeases(
   if (old.length === 0) return []
   const ids = old.map(({ id }) => id)
   const tokens = old.map(({ token }) => token)
-  const rows = await queryWithTimeout<[string]>(pool, RENEW, [ids, tokens, leaseMs])
+  const rows = await runStatement<[string]>(pool, RENEW, [ids, tokens, leaseMs])
   return staleAmong(
     old,
     rows.map(([id]) => id),

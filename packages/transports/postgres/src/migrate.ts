@@ -10,6 +10,7 @@ import { OUTBOX } from './migrations/0001-outbox.ts'
 import { FUNCTIONS } from './migrations/0002-functions.ts'
 import { REPLAYS } from './migrations/0003-replays.ts'
 import { RETENTION } from './migrations/0004-retention.ts'
+import { SETTINGS } from './migrations/0005-settings.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -18,6 +19,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0002-functions': FUNCTIONS,
     '0003-replays': REPLAYS,
     '0004-retention': RETENTION,
+    '0005-settings': SETTINGS,
   },
   // Creates the first partitions, so that the first event does not go to the default one. A migration must
   // not run `outbox_maintain`: that deletes rows, and only consumers have the retention of each queue.

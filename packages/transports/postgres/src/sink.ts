@@ -4,8 +4,8 @@ import type { Pool } from 'pg'
 import { explained } from './explain.ts'
 import { readPoolAndQueue } from './options.ts'
 import { outbox, type Outbox, toRow } from './outbox.ts'
-import { rowsOf } from './queryable.ts'
 import { ADD_ONCE } from './sql/outbox.ts'
+import { runStatement } from './statement.ts'
 
 export interface PostgresSinkOptions {
   /** Pool of connections to the primary, never to a replica. The sink uses one connection per batch and closes none. */
@@ -52,7 +52,7 @@ export class PostgresSink implements Sink {
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      await Promise.race([rowsOf(this.#pool, text, values), aborted])
+      await Promise.race([runStatement(this.#pool, text, values), aborted])
     } catch (error) {
       throw explained(error)
     } finally {

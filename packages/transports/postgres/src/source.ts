@@ -7,7 +7,6 @@ import type {
   ReplayConfirmation,
   ReplayMessage,
 } from '@redrive/runtime'
-import { queryWithTimeout } from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
 import { readPoolAndQueue } from './options.ts'
 import { rowsOf } from './queryable.ts'
@@ -24,6 +23,7 @@ import {
   PUT_BACK,
   REPLAY,
 } from './sql/source.ts'
+import { runStatement } from './statement.ts'
 
 export interface PostgresSourceOptions {
   /** Pool of connections to the primary, never to a replica. */
@@ -47,14 +47,14 @@ export class PostgresSource implements DeadLetterSource {
   }
 
   async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
-    const rows = await queryWithTimeout<DrainedRow>(this.#pool, DRAIN, [this.source, limit])
+    const rows = await runStatement<DrainedRow>(this.#pool, DRAIN, [this.source, limit])
     const values = [rows.map(([id]) => id), rows.map(([, token]) => token)]
     const deadLetters = rows.map((row) => this.#read(row))
     return { deadLetters, ...this.#endActions(values, { release: RELEASE, abandon: ABANDON }) }
   }
 
   async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
-    const rows = await queryWithTimeout<ConfirmationRow>(this.#pool, CONFIRMATIONS, [
+    const rows = await runStatement<ConfirmationRow>(this.#pool, CONFIRMATIONS, [
       this.source,
       limit,
     ])
@@ -74,7 +74,7 @@ export class PostgresSource implements DeadLetterSource {
   #endActions(values: unknown[], { release, abandon }: EndStatements): EndActions {
     const end = async (text: string) => {
       if (!this.#open.has(returnToSource)) return
-      await this.#pool.query(text, values)
+      await runStatement(this.#pool, text, values)
       this.#open.delete(returnToSource)
     }
     const returnToSource = () => end(abandon)
@@ -85,7 +85,7 @@ export class PostgresSource implements DeadLetterSource {
   #read(row: DrainedRow): DrainedDeadLetter {
     const [reason, history] = row.slice(CLAIMED_COLUMNS) as [string | null, string]
     const claimed = row.slice(0, CLAIMED_COLUMNS) as ClaimedRow
-    const { token: _, generation, ...delivery } = toDelivery(this.source, claimed)
+    const { token: _, clockAheadMs: __, generation, ...delivery } = toDelivery(this.source, claimed)
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
     return {
       delivery,
@@ -122,14 +122,14 @@ export class PostgresSource implements DeadLetterSource {
       },
     }
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    await rowsOf(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), REPLAYED_BY, body])
+    await runStatement(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), REPLAYED_BY, body])
   }
 
   /** Makes the rows of these dead letters waiting again. They did not change since they were drained. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     const ids = deadLetters.map(({ delivery }) => delivery.id)
-    const found = await rowsOf<{ id: string }>(this.#pool, PUT_BACK, [this.source, ids])
-    const known = new Set(found.map(({ id }) => id))
+    const found = await runStatement<[string]>(this.#pool, PUT_BACK, [this.source, ids])
+    const known = new Set(found.map(([id]) => id))
     const gone = ids.filter((id) => !known.has(id))
     if (gone.length === 0) return
     throw new RedriveError(

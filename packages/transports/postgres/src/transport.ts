@@ -14,6 +14,7 @@ import {
 import { withTimeout } from '@redrive/runtime/internal'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
 import { type Claim, ClaimSchedule, NO_CLAIM } from './claim-schedule.ts'
+import { DatabaseClock, processTime } from './database-clock.ts'
 import { verifySchema } from './declare.ts'
 import { type ClaimedRow, type PostgresDelivery, toDelivery } from './delivery.ts'
 import { appliedResult, changeOf } from './enact.ts'
@@ -21,6 +22,8 @@ import { renewLeases } from './leases.ts'
 import { maintain } from './maintain.ts'
 import { onWake } from './notify.ts'
 import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { CLOCK, RETAIN } from './sql/transport.ts'
+import { runStatement } from './statement.ts'
 import { type PendingEnactment, sendTurn } from './turn.ts'
 
 /** 500 rows per turn: above 100, a larger batch gains little, and a turn must stay short. */
@@ -42,6 +45,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   /** Deliveries in flight, with their start time. */
   readonly #inFlight = new Map<PostgresDelivery, number>()
   readonly #schedule = new ClaimSchedule(() => this.#requestTurn())
+  readonly #clock = new DatabaseClock()
   #pending: PendingEnactment[] = []
   #receiver: Receiver<PostgresDelivery> | undefined
   #limit = 1
@@ -68,7 +72,21 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   async open(needs?: TransportNeeds): Promise<void> {
     this.#handler = needs?.handler
     await verifySchema(this.#options.pool)
+    await this.#compareClocks()
+    await this.#storeRetention(needs)
     if (this.#options.isMaintaining) this.#maintainHourly(needs)
+  }
+
+  async #compareClocks(): Promise<void> {
+    const sentAt = processTime()
+    const [row] = await runStatement<[string]>(this.#options.pool, CLOCK, [])
+    if (row !== undefined) this.#clock.observe(sentAt, Number(row[0]), processTime())
+  }
+
+  async #storeRetention(needs: TransportNeeds | undefined): Promise<void> {
+    const { pool, queue, deliveredRetentionMs } = this.#options
+    const keepFailedMs = needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER
+    await runStatement(pool, RETAIN, [queue, deliveredRetentionMs, keepFailedMs])
   }
 
   #maintainHourly(needs: TransportNeeds | undefined): void {
@@ -143,7 +161,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
         this.#isTurnRequested = false
         if (this.#isClosed) return
         await this.#turn()
-        if (this.#isRenewalDue) await this.#renewLeases()
+        if (this.#isRenewalDue) await this.#onHeartbeat()
       }
     } finally {
       // Synchronous with the last check of the flag, so that the next request starts a new loop.
@@ -213,7 +231,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   }
 
   #deliver(row: ClaimedRow): void {
-    const delivery = toDelivery(this.source, row)
+    const delivery = toDelivery(this.source, row, this.#clock.aheadMs)
     if (delivery.deliveryCount > 1) this.#loseEarlier(delivery)
     this.#inFlight.set(delivery, performance.now())
     this.#receiver?.deliver(delivery)
@@ -231,9 +249,10 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   // ---- leases ---------------------------------------------------------------------------------
 
   /** Renews the leases of older deliveries in flight, and reports those with another owner as lost. */
-  async #renewLeases(): Promise<void> {
+  async #onHeartbeat(): Promise<void> {
     this.#isRenewalDue = false
     try {
+      await this.#compareClocks()
       for (const delivery of await renewLeases(this.#options, this.#inFlight)) {
         if (this.#inFlight.delete(delivery)) this.#receiver?.lost(delivery)
       }

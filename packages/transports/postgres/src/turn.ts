@@ -1,9 +1,9 @@
-import { queryWithTimeout } from '@redrive/postgres-internal'
 import type { Enactment } from '@redrive/runtime'
 import type { ClaimedRow, PostgresDelivery } from './delivery.ts'
 import { type Change, encodeChanges } from './enact.ts'
 import type { ResolvedOptions } from './options.ts'
 import { TURN } from './sql/transport.ts'
+import { runStatement } from './statement.ts'
 
 /** An enactment that waits for the database. */
 export interface PendingEnactment {
@@ -39,7 +39,7 @@ export async function sendTurn(
 ): Promise<TurnResult> {
   const done = pending.filter(({ change }) => change === undefined)
   const changes = pending.flatMap(({ change }) => change ?? [])
-  const rows = await queryWithTimeout<ClaimedRow>(pool, TURN, [
+  const rows = await runStatement<ClaimedRow>(pool, TURN, [
     done.map(({ delivery }) => delivery.id),
     done.map(({ delivery }) => delivery.token),
     changes.length === 0 ? null : encodeChanges(changes),

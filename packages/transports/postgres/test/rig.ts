@@ -177,6 +177,19 @@ select id, status, due_at, lease_until, lease_token::text, generation::text, att
   failed_at, delivered_at, deleted_at, key, lane, replay_id, replaces, reason, last_error, cycle, failure_history
 from redrive.outbox`
 
+const calmPools = new WeakMap<Pool, Pool>()
+
+/** Returns a pool on the same database for looking at tables: `pg` reads only dates in the ISO format. */
+function calm(pool: Pool): Pool {
+  const known = calmPools.get(pool)
+  if (known !== undefined) return known
+  const options = '-c datestyle=ISO -c default_transaction_isolation=read\\ committed'
+  const made = new Pool({ ...pool.options, max: 5, allowExitOnIdle: true, options })
+  made.on('error', () => undefined)
+  calmPools.set(pool, made)
+  return made
+}
+
 /** A policy without guards and with immediate retries, because these tests check the transport and not the rules. */
 const PLAIN: ConsumeOptions = {
   ...GUARDS_OFF,
@@ -305,7 +318,7 @@ export class Rig {
   }
 
   async query<R extends object>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    return (await this.pool.query<R>(text, [...values])).rows
+    return (await calm(this.pool).query<R>(text, [...values])).rows
   }
 
   async row(id: string): Promise<Row> {

@@ -171,9 +171,9 @@ export function troubles(url: string, pool: Pool): void {
       await on(async (rig) => {
         const { pool: own } = await ownDatabase(rig, url)
         await own.query(`
-          create function refuse() returns trigger language plpgsql as $$
+          create function public.refuse() returns trigger language plpgsql as $$
             begin if new.key = 'bad' and new.status <> 'in_flight' then raise 'refused'; end if; return new; end $$;
-          create trigger refuse before update on redrive.outbox for each row execute function refuse()`)
+          create trigger refuse before update on redrive.outbox for each row execute function public.refuse()`)
         const { transport, hand } = await rig.start({ pool: own })
         const events = Array.from({ length: 10 }, (__, index) => ({
           body: index,

@@ -15,4 +15,4 @@ select redrive.inbox_forget($1::text, $2::double precision * interval '1 millise
 
 /** Sets the idle timeout after which the server ends the transaction. The attempt has ended by then. */
 export const SET_IDLE_TIMEOUT: string = `
-select set_config('idle_in_transaction_session_timeout', $1, true)`
+select pg_catalog.set_config('idle_in_transaction_session_timeout', $1, true)`

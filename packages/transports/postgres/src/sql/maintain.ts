@@ -1,3 +1,5 @@
+import { interval } from './interval.ts'
+
 /** 30 days, the default retention of the inbox. A control plane that was stopped for longer reads the inbox instead. */
 const KEEP_CONFIRMATIONS = `interval '30 days'`
 
@@ -6,10 +8,10 @@ export const MAINTAIN: string = `
 with old as (
   delete from redrive.replay_confirmation where (queue, replay_id) in (
     select queue, replay_id from redrive.replay_confirmation
-      where confirmed_at < now() - ${KEEP_CONFIRMATIONS} limit 10000)
+      where confirmed_at < pg_catalog.now() - ${KEEP_CONFIRMATIONS} limit 10000)
 )
 select made as "partitionsCreated", dropped as "partitionsDropped", forgotten::integer as "rowsDeleted"
   from redrive.outbox_maintain(
-    least($1::double precision, 1e13) * interval '1 millisecond',
-    least($2::double precision, 1e13) * interval '1 millisecond',
+    ${interval('$1')},
+    ${interval('$2')},
     $3::text)`

@@ -8,15 +8,15 @@ export const DRAIN: string = `
 with dead as materialized (
   select id from redrive.outbox
     where queue = $1 and failed_at is not null and deleted_at is null
-      and (lease_until is null or lease_until < now())
+      and (lease_until is null or lease_until < pg_catalog.now())
     order by failed_at limit $2
     for no key update skip locked
-), token as materialized (select nextval('redrive.lease_token') as token)
-update redrive.outbox o set lease_until = now() + ${LEASE}, lease_token = token.token
+), token as materialized (select pg_catalog.nextval('redrive.lease_token') as token)
+update redrive.outbox o set lease_until = pg_catalog.now() + ${LEASE}, lease_token = token.token
   from dead, token where o.id = dead.id
   returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, ${HEX_PAYLOAD},
-    jsonb_build_object('attempts', o.attempts, 'lapses', 0, 'generation', o.generation,
-      'replayId', o.replay_id, 'replaces', o.replaces, 'closedCycles', jsonb_array_length(o.failure_history),
+    pg_catalog.jsonb_build_object('attempts', o.attempts, 'lapses', 0, 'generation', o.generation,
+      'replayId', o.replay_id, 'replaces', o.replaces, 'closedCycles', pg_catalog.jsonb_array_length(o.failure_history),
       'cycle', o.cycle, 'firstFailedAt', (extract(epoch from o.first_failed_at) * 1000)::bigint),
     o.reason, o.failure_history::text`
 
@@ -25,7 +25,7 @@ const STILL_LEASED = `from unnest($1::uuid[], $2::bigint[]) as d (id, token)
   where o.id = d.id and o.lease_token = d.token and o.failed_at is not null`
 
 export const RELEASE: string = `
-update redrive.outbox o set deleted_at = now(), lease_until = null
+update redrive.outbox o set deleted_at = pg_catalog.now(), lease_until = null
   ${STILL_LEASED}`
 
 /** Makes released dead letters waiting again: a release keeps the row until its partition is dropped. */
@@ -41,11 +41,11 @@ update redrive.outbox o set lease_until = null
 export const CONFIRMATIONS: string = `
 with waiting as materialized (
   select replay_id from redrive.replay_confirmation
-    where queue = $1 and (lease_until is null or lease_until < now())
+    where queue = $1 and (lease_until is null or lease_until < pg_catalog.now())
     order by confirmed_at limit $2
     for no key update skip locked
-), token as materialized (select nextval('redrive.lease_token') as token)
-update redrive.replay_confirmation c set lease_until = now() + ${LEASE}, lease_token = token.token
+), token as materialized (select pg_catalog.nextval('redrive.lease_token') as token)
+update redrive.replay_confirmation c set lease_until = pg_catalog.now() + ${LEASE}, lease_token = token.token
   from waiting, token where c.queue = $1 and c.replay_id = waiting.replay_id
   returning c.replay_id, c.lease_token, c.outcome, (extract(epoch from c.confirmed_at) * 1000)::bigint`
 
@@ -61,12 +61,12 @@ update redrive.replay_confirmation set lease_until = null
 
 /** Counts the due events of a queue. */
 export const LAG: string = `
-select count(*)::integer as depth from redrive.outbox
-  where queue = $1 and status in ('pending', 'in_flight') and due_at <= now()`
+select pg_catalog.count(*)::integer as depth from redrive.outbox
+  where queue = $1 and status in ('pending', 'in_flight') and due_at <= pg_catalog.now()`
 
 /** Counts the dead letters of a queue. */
 export const DEPTH: string = `
-select count(*)::integer as depth from redrive.outbox
+select pg_catalog.count(*)::integer as depth from redrive.outbox
   where queue = $1 and failed_at is not null and deleted_at is null`
 
 /**
@@ -74,4 +74,4 @@ select count(*)::integer as depth from redrive.outbox
  * body is sent as bytes: as text within JSON, a large body would be in memory four times.
  */
 export const REPLAY: string = `
-select redrive.outbox_republish($1, $2, $3::jsonb || jsonb_build_object('payload', encode($5::bytea, 'base64')), $4)`
+select redrive.outbox_republish($1, $2, $3::jsonb || pg_catalog.jsonb_build_object('payload', pg_catalog.encode($5::bytea, 'base64')), $4)`

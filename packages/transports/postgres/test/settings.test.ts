@@ -1,0 +1,4 @@
+import { settings } from './settings.suite.ts'
+import { suitesOn } from './suites.ts'
+
+await suitesOn('redrive_tests_settings', settings)
