@@ -6,32 +6,54 @@ import { print, say } from '../print.ts'
 import { confirmed } from '../server/mutate.ts'
 import { Page } from '../text/page.ts'
 import { green } from '../text/painted.ts'
+import { adoptConsumers, type ConsumerReport, showLibraries } from './init-project.ts'
 import { configText, type Detected, detect, LISTEN } from './init-text.ts'
 
 const FILE = 'redrive.config.yaml'
 
-/** Shows and writes a first config for the project in this directory. Never changes an existing config. */
-export async function initCommand(io: Io, options: CommonOptions): Promise<ExitCode> {
+export interface InitOptions extends CommonOptions {
+  /** Changes the consumers of the project, after a question for each file. */
+  readonly write?: boolean
+}
+
+/**
+ * Shows and writes a first config for the project in this directory, and shows how its consumers change. Never changes
+ * an existing config. Changes consumers only with `--write`.
+ */
+export async function initCommand(io: Io, options: InitOptions): Promise<ExitCode> {
   const { CONFIG_FILES } = await import('@redrive/server/internal')
+  const { readProject } = await import('../adopt/project.ts')
   const existing = CONFIG_FILES.find((name) => existsSync(join(io.cwd, name)))
-  if (existing !== undefined) throw alreadyExists(existing)
-  const detected = detect(dependenciesIn(io.cwd), io.env)
+  if (existing !== undefined && options.write !== true) throw alreadyExists(existing)
+  const dependencies = dependenciesIn(io.cwd)
+  const project = readProject(io.cwd, dependencies)
+  const detected = detect(dependencies, io.env)
   const text = configText(detected)
-  if (!options.json && !options.jsonl) show(io, detected, text)
-  if (!options.dryRun) {
+  if (existing === undefined && !options.json && !options.jsonl) show(io, detected, text)
+  showLibraries(io, project)
+  const isWritten = existing === undefined && options.dryRun !== true
+  if (isWritten) {
     await confirmed(io, options, `Write ${FILE}?`)
     write(join(io.cwd, FILE), text)
   }
-  const isWritten = !options.dryRun
+  const consumers = await adoptConsumers(io, options, project)
+  const file = join(io.cwd, existing ?? FILE)
+  const { because } = detected
   print(io, options, {
-    json: { file: join(io.cwd, FILE), isWritten, detected: detected.because, text },
-    human: (page) => {
-      if (!isWritten) return page.line`Nothing was written.`
-      page.line`Wrote ${FILE}. Next: redrive config validate, redrive migrate, redrive serve.`
-      page.line`Before you use other commands: export REDRIVE_URL=http://${LISTEN}`
-    },
+    json: { file, isWritten, detected: because, text, consumers },
+    human: (page) => showResult(page, isWritten, consumers),
   })
   return EXIT.ok
+}
+
+function showResult(page: Page, isWritten: boolean, consumers: readonly ConsumerReport[]): void {
+  const changed = consumers.filter((one) => one.isWritten)
+  for (const one of changed) page.line`Changed ${one.file}: ${one.changedLines ?? 0} lines.`
+  if (changed.length > 0) page.line`Install the packages that they import, and run your tests.`
+  if (!isWritten && changed.length === 0) page.line`Nothing was written.`
+  if (!isWritten) return
+  page.line`Wrote ${FILE}. Next: redrive config validate, redrive migrate, redrive serve.`
+  page.line`Before you use other commands: export REDRIVE_URL=http://${LISTEN}`
 }
 
 const alreadyExists = (name: string) =>

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { VerifyOptions } from '../commands/audit-verify.ts'
 import type { DevOptions } from '../commands/dev.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
+import type { InitOptions } from '../commands/init.ts'
 import type { MigrateOptions } from '../commands/migrate.ts'
 import type { PutBackCommandOptions } from '../commands/put-back.ts'
 import type { ServeCommandOptions } from '../commands/serve.ts'
@@ -21,10 +22,16 @@ const configured = (command: Command): Command =>
 export function addServer(root: Command, run: BindAction): void {
   addDev(root, run)
   changing(
-    root.command('init').description('write a first config for the project in this directory'),
-  ).action(
-    run(async (io, options) => (await import('../commands/init.ts')).initCommand(io, options)),
+    root
+      .command('init')
+      .description('write a first config for this project, and show how its consumers change'),
   )
+    .option('--write', 'also change the consumers, after a question for each file')
+    .action(
+      run<InitOptions>(async (io, options) =>
+        (await import('../commands/init.ts')).initCommand(io, options),
+      ),
+    )
   configured(root.command('serve').description('run the server'))
     .addOption(several('--role', 'roles of this process: api, ingest, replay, watch (default all)'))
     .option('--log-level <level>', 'lowest level to log, such as debug (default info)')
