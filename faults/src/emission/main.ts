@@ -1,4 +1,5 @@
 import type { Subject } from '../harness/play.ts'
+import { bursts } from './bursts.ts'
 import { jobs } from './jobs.ts'
 import { kills } from './kills.ts'
 import { MUTANTS } from './mutants.ts'
@@ -7,7 +8,7 @@ import { rateLimit } from './rate-limit.ts'
 
 export const EMISSION: Subject = {
   name: 'emission',
-  scenarios: [outage, kills, rateLimit, jobs],
+  scenarios: [outage, kills, rateLimit, jobs, bursts],
   mutants: MUTANTS,
   services: [],
 }

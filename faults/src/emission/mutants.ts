@@ -12,6 +12,12 @@ export const MUTANTS: readonly Mutant[] = [
     [KEEP, 'await this.#store.save(deadLetter)', 'void this.#store.save(deadLetter)'],
   ],
   [
+    'lose a burst that is larger than the concurrent saves',
+    'bursts',
+    'lost',
+    [KEEP, 'const MAX_WAITING_BYTES = 256 * 2 ** 20', 'const MAX_WAITING_BYTES = 2 ** 20'],
+  ],
+  [
     'replay without the retry budget',
     'outage',
     'storm',

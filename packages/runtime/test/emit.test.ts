@@ -450,13 +450,57 @@ describe('a failing store', () => {
     })
   })
 
-  it('does not fill the memory when it is slower than the failures', async () => {
-    const { sink, fail } = failingSink()
+  it('keeps a burst that is larger than it accepts concurrently', async () => {
+    const store = recordingDeadLetters()
+    const save = store.save.bind(store)
+    let [saving, most] = [0, 0]
+    store.save = async (deadLetter) => {
+      saving += 1
+      most = Math.max(most, saving)
+      await settled()
+      saving -= 1
+      return save(deadLetter)
+    }
+    const queue = { maxEvents: 1_000, onFull: 'store' } as const
+    const { emitter } = world({ sink: recordingSink() }, { store, queue })
+    const emitted = nonFailing(() => Array.from({ length: 30_000 }, () => emitter.emit(event())))
+    await Promise.all(emitted)
+    await emitter.close()
+    expect(emitter.stats().sinks['sink']).toMatchObject({
+      delivered: 1_000,
+      stored: 29_000,
+      lost: 0,
+    })
+    expect(store.count).toBe(29_000)
+    expect(most).toBe(5_000)
+  })
+
+  it('delays a non-failing job only while events wait for it', async () => {
+    let release = () => {}
+    const open = new Promise<void>((resolve) => (release = resolve))
+    const store = { ...noDeadLetters(), save: () => open }
+    const queue = { maxEvents: 1, onFull: 'store' } as const
+    const sink = recordingSink({ onSend: () => open })
+    const { emitter } = world({ sink }, { store, queue })
+    const emit = () => nonFailing(() => emitter.emit(event()))
+    for (let count = 0; count <= 5_000; count++) await emit()
+    let isDone = false
+    const delayed = emit().then(() => (isDone = true))
+    await settled()
+    expect(isDone).toBe(false)
+    release()
+    await delayed
+    await emit()
+  })
+
+  it('does not fill the memory when it hangs', async () => {
     const store = { ...noDeadLetters(), save: () => new Promise<void>(() => undefined) }
-    const { emitter } = world({ sink }, { store, queue: { maxEvents: 100_000, onFull: 'store' } })
-    fail(REFUSED)
-    for (let count = 0; count < 10_050; count++) void emitter.emit(event())
-    for (let turn = 0; turn < 300; turn++) await settled()
+    const sink = recordingSink({ onSend: () => new Promise(() => undefined) })
+    const { emitter } = world({ sink }, { store, queue: { maxEvents: 1, onFull: 'store' } })
+    // One array for all, because 8 + 256 MiB of bodies may wait.
+    const data = new Uint8Array(2 ** 20 - 1_024)
+    for (let count = 0; count < 1 + 8 + 256 + 50; count++) void emitter.emit({ type: 't', data })
+    await settled()
     expect(emitter.stats().sinks['sink']?.lost).toBe(50)
   })
 })

@@ -7,8 +7,13 @@ import type { FailedResult, QueuedEvent } from './result.ts'
 /** 3 tries: enough for a store that is busy for a short time. A store that is down is not waited for. */
 const TRIES = 3
 const WAIT_MS = 100
-/** 10,000 concurrent saves: a slow store must not fill the memory. */
-const MAX_SAVES = 10_000
+/** 5,000 concurrent saves, and 8 MiB of bodies: a store writes them in batches, and limits what it buffers. */
+const MAX_SAVES = 5_000
+const MAX_SAVES_BYTES = 8 * 2 ** 20
+/** 256 MiB of events wait for the store: a store that hangs must not fill the memory. */
+const MAX_WAITING_BYTES = 256 * 2 ** 20
+/** 1 KiB for the objects of an event, in addition to its body. */
+const EVENT_BYTES = 1_024
 /** 1,000 job names are counted: names that contain an id must not fill the memory. */
 const MAX_JOBS = 1_000
 const OTHER_JOBS = '…'
@@ -19,14 +24,29 @@ interface Counts {
   lost: number
 }
 
-/** Saves events that did not reach their sink, and counts the results. */
+interface Save {
+  readonly queuedEvent: QueuedEvent
+  readonly deadLetter: StoredDeadLetter
+  readonly bytes: number
+}
+
+/**
+ * Saves events that did not reach their sink, and counts the results. A burst waits in memory until the
+ * store has room, because a store that is only slower than the burst must lose nothing.
+ */
 export class DeadLetterWriter {
   readonly #store: DeadLetterStore
   readonly #clock: Clock
   readonly #sinks = new Map<string, Counts>()
   readonly #jobs = new Map<string, Counts>()
   readonly #onIdle: (() => void)[] = []
+  readonly #onCaughtUp: (() => void)[] = []
+  /** Saves that wait for the store, from `#head` on. */
+  #waiting: Save[] = []
+  #head = 0
+  #waitingBytes = 0
   #saving = 0
+  #savingBytes = 0
 
   constructor(store: DeadLetterStore, clock: Clock) {
     this.#store = store
@@ -34,19 +54,46 @@ export class DeadLetterWriter {
   }
 
   save(queuedEvent: QueuedEvent, deadLetter: StoredDeadLetter): void {
-    if (this.#saving >= MAX_SAVES) {
+    const bytes = queuedEvent.event.bytes.length + EVENT_BYTES
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       const error = new RedriveError(
         'DLQ_FULL',
-        `The event cannot be stored: ${MAX_SAVES} dead letters already wait for the store, which is the maximum. The store is too slow. Check its disk or server.`,
+        `The event cannot be stored: events of ${MAX_WAITING_BYTES / 2 ** 20} MiB already wait for the store, which is the maximum. The store is too slow. Check its disk or server.`,
       )
       return this.recordResult(deadLetter.sink, queuedEvent, { kind: 'lost', error })
     }
+    this.#waiting.push({ queuedEvent, deadLetter, bytes })
+    this.#waitingBytes += bytes
+    this.#startSaves()
+  }
+
+  /** True while events wait for the store because it is slower than the failures. */
+  get isBehind(): boolean {
+    return this.#head < this.#waiting.length
+  }
+
+  #startSaves(): void {
+    while (this.isBehind && this.#saving < MAX_SAVES && this.#savingBytes < MAX_SAVES_BYTES) {
+      const save = this.#waiting[this.#head++] as Save
+      this.#waitingBytes -= save.bytes
+      void this.#save(save)
+    }
+    // Started saves are removed together, not one by one.
+    if (this.#head * 2 <= this.#waiting.length) return
+    this.#waiting = this.#waiting.slice(this.#head)
+    this.#head = 0
+  }
+
+  async #save({ queuedEvent, deadLetter, bytes }: Save): Promise<void> {
     this.#saving += 1
-    void this.#saveWithRetries(deadLetter).then((result) => {
-      this.#saving -= 1
-      this.recordResult(deadLetter.sink, queuedEvent, result)
-      if (this.#saving === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
-    })
+    this.#savingBytes += bytes
+    const result = await this.#saveWithRetries(deadLetter)
+    this.#saving -= 1
+    this.#savingBytes -= bytes
+    this.recordResult(deadLetter.sink, queuedEvent, result)
+    this.#startSaves()
+    if (!this.isBehind) for (const resolve of this.#onCaughtUp.splice(0)) resolve()
+    if (this.#saving === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
   async #saveWithRetries(deadLetter: StoredDeadLetter): Promise<FailedResult> {
@@ -89,6 +136,12 @@ export class DeadLetterWriter {
 
   jobs(): Readonly<Record<string, Readonly<Counts>>> {
     return Object.fromEntries([...this.#jobs].map(([job, counts]) => [job, { ...counts }]))
+  }
+
+  /** Resolves when the store has accepted the events that waited for it. */
+  whenCaughtUp(): Promise<void> {
+    if (!this.isBehind) return Promise.resolve()
+    return new Promise((resolve) => this.#onCaughtUp.push(resolve))
   }
 
   /** Resolves when no save is in flight. */

@@ -17,7 +17,7 @@ export interface Emitter<S extends Schemas = Schemas> {
    * Sends the event to every sink. Resolves when each sink has it, or it is stored or dropped as the
    * options require. A failed sink does not affect the others. Rejects when the event is invalid, when
    * the emitter is closed, or when the event would be lost (`EVENT_LOST`). In a non-failing scope it
-   * resolves immediately and never rejects. A rejection without `await` does not end the process.
+   * resolves immediately, unless thousands of events wait for the store, and never rejects. A rejection without `await` does not end the process.
    */
   emit<Type extends string>(event: EventInput<Type, EventData<S, Type>>): Promise<EmitResult>
   /** Sends one dead letter of the store again. Returns false when it does not exist or another process is sending it. */

@@ -87,7 +87,7 @@ export class FanOut {
     const isLimited = this.#rate.isOver(event)
     if (!scope.isFailing) {
       for (const route of this.#routes) this.#send(route, event, scope, isLimited, NO_WAITER)
-      return Promise.resolve(this.#queued(event.id))
+      return this.#whenStoreKeepsUp(this.#queued(event.id))
     }
     const { promise, resolve, reject } = Promise.withResolvers<EmitResult>()
     const sinks: Record<string, SinkResult> = {}
@@ -106,6 +106,13 @@ export class FanOut {
       })
     }
     return promise
+  }
+
+  /** Delays a job that emits faster than the store accepts. Without a delay its events would fill the memory. */
+  #whenStoreKeepsUp(result: EmitResult): Promise<EmitResult> {
+    return this.#writer.isBehind
+      ? this.#writer.whenCaughtUp().then(() => result)
+      : Promise.resolve(result)
   }
 
   #queued(id: string): EmitResult {

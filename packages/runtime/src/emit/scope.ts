@@ -24,8 +24,8 @@ const inScope = <T>(isFailing: boolean, work: () => T, { job }: ScopeOptions): T
   scopes.run({ isFailing, job: job ?? currentScope().job }, work)
 
 /**
- * Runs `work` in a scope where `emit` neither rejects nor waits. Undelivered events are stored and
- * counted. The scope includes every function that `work` calls, also asynchronously. Scopes nest; the innermost one applies.
+ * Runs `work` in a scope where `emit` neither rejects nor waits for sinks. It waits only while thousands of events
+ * wait for the store. Undelivered events are stored and counted. The scope includes every function that `work` calls, also asynchronously. Scopes nest; the innermost one applies.
  */
 export const nonFailing = <T>(work: () => T, options: ScopeOptions = {}): T =>
   inScope(false, work, options)
