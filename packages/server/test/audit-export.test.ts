@@ -288,6 +288,5 @@ const failingAfterSend = (sink: Sink): Sink => ({
     await sink.send(events, options)
     throw new Error('crashed')
   },
-  healthCheck: (options) => sink.healthCheck(options),
   close: () => sink.close(),
 })

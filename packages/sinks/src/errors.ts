@@ -47,3 +47,29 @@ export function unknownOutcome(message: string): RedriveError {
 export function closed(name: string): RedriveError {
   return new RedriveError('CLOSED', `Sink "${name}" is closed. Close it after the emitter.`)
 }
+
+/** Codes of certificates that no retry can make valid. An expired one is left out: its renewal is an outage that ends. */
+const UNTRUSTED: ReadonlySet<unknown> = new Set([
+  'CERT_REVOKED',
+  'CERT_UNTRUSTED',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'INVALID_PURPOSE',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+])
+const EXPIRED: ReadonlySet<unknown> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID'])
+
+/** Returns the error for a certificate that is not valid; undefined for other errors. */
+export function certificateError(error: Error, host: string): RedriveError | undefined {
+  const { code } = error as { readonly code?: unknown }
+  if (UNTRUSTED.has(code)) {
+    const fix = "Add its authority to 'tls.ca' of the sink, or correct the URL."
+    return refused(`The certificate of ${host} is not trusted (${String(code)}). ${fix}`, error)
+  }
+  if (!EXPIRED.has(code)) return undefined
+  const message = `The certificate of ${host} has expired, or is not valid yet (${String(code)}). Renew it. Redrive retries.`
+  return new RedriveError('UNREACHABLE', message, { cause: error })
+}

@@ -12,6 +12,24 @@ export function severityOf(event: OutboundEvent): Severity {
   return SEVERITIES.has(severity) ? (severity as Severity) : 'info'
 }
 
+/** Headers that are credentials, or that sinks send in another form. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  'severity' satisfies keyof EventHeaderTable,
+  'authorization',
+  'cookie',
+  'proxy-authorization',
+  'set-cookie',
+])
+
+/** Returns the headers of the application, without credentials and headers of Redrive. Names are in lower case. */
+export function applicationHeaders({
+  headers,
+}: OutboundEvent): readonly (readonly [string, string])[] {
+  return Object.entries(headers)
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !OWN_HEADERS.has(name) && !name.startsWith('redrive-'))
+}
+
 /** Returns the body as text, or undefined when it is not text. */
 export function textOf({ bytes }: OutboundEvent): string | undefined {
   try {

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs'
 import { type FileHandle, open, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { closed } from './errors.ts'
 import { bodyLineOf, lineOf } from './events.ts'
 import { Problems, type SinkOptions } from './options.ts'
@@ -27,7 +27,7 @@ const MODE = 0o640
 const NEWLINE = 10
 
 /** Appends one line of JSON per event. After a rotation it starts a new file at the same path. */
-export class FileSink implements Sink {
+export class FileSink implements CheckedSink {
   readonly name: string
   readonly batch: number
   readonly #path: string

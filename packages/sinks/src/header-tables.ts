@@ -6,14 +6,14 @@
 export interface EventHeaderTable {
   /** Text. Severity of the event: `debug`, `info`, `warning`, `error` or `fatal`. */
   readonly severity: string
-  /** Text. W3C trace context. The OTLP sink and the webhook sink send it. */
+  /** Text. W3C trace context. The OTLP sink makes the record a part of its trace, and the webhook sink sends it. */
   readonly traceparent: string
   /** Text. W3C trace state. The webhook sink sends it. */
   readonly tracestate: string
 }
 
 /** Headers of webhook requests. The format is that of Standard Webhooks. */
-export interface WebhookHeaderTable extends Pick<EventHeaderTable, 'traceparent' | 'tracestate'> {
+export interface WebhookHeaderTable {
   /** Text. Content type of the event. */
   readonly 'content-type': string
   /** Text. Type of the event. */
@@ -26,4 +26,9 @@ export interface WebhookHeaderTable extends Pick<EventHeaderTable, 'traceparent'
   readonly 'webhook-timestamp': string
   /** Text. Signatures of id, time and body, one for each secret: `v1,` and base64, separated by spaces. */
   readonly 'webhook-signature': string
+  /**
+   * Text. Signatures of id, time, type, key and body, in the same format. Type and key are percent-encoded like the id.
+   * Use it instead of `webhook-signature` when you trust `redrive-type` or `redrive-key`.
+   */
+  readonly 'redrive-signature': string
 }

@@ -8,7 +8,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import type { LookupFunction } from 'node:net'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
-import { closed, HttpError, refused } from './errors.ts'
+import { certificateError, closed, HttpError, refused } from './errors.ts'
 import type { TlsOptions } from './options.ts'
 
 /** 16: an emitter sends a few batches concurrently; more would only queue on the server. */
@@ -145,7 +145,9 @@ export class HttpClient {
       signal,
     })
     request.on('response', resolve)
-    request.on('error', (error) => reject(signal.aborted ? signal.reason : error))
+    request.on('error', (error) =>
+      reject(signal.aborted ? signal.reason : (certificateError(error, url.host) ?? error)),
+    )
     request.end(body)
     return promise
   }

@@ -1,4 +1,4 @@
-import type { Sink } from '@redrive/runtime'
+import type { CheckedSink, Sink } from '@redrive/runtime'
 import { type FileOptions, FileSink } from './file.ts'
 import { type LokiOptions, LokiSink } from './loki.ts'
 import { type OtlpOptions, OtlpSink } from './otlp.ts'
@@ -12,17 +12,17 @@ export type { HttpAuth, HttpOptions, SinkOptions, TlsOptions, WallClock } from '
 export type { FileOptions, LokiOptions, OtlpOptions, SentryOptions, StdoutOptions, WebhookOptions }
 
 /** Creates a sink that pushes events to Loki as log lines. */
-export function loki(options: LokiOptions): Sink {
+export function loki(options: LokiOptions): CheckedSink {
   return new LokiSink(options)
 }
 
 /** Creates a sink that sends events to Sentry, or a service with the same protocol. */
-export function sentry(options: SentryOptions): Sink {
+export function sentry(options: SentryOptions): CheckedSink {
   return new SentrySink(options)
 }
 
 /** Creates a sink that exports events as log records to an OpenTelemetry collector. */
-export function otlp(options: OtlpOptions): Sink {
+export function otlp(options: OtlpOptions): CheckedSink {
   return new OtlpSink(options)
 }
 
@@ -32,11 +32,11 @@ export function webhook(options: WebhookOptions): Sink {
 }
 
 /** Creates a sink that appends events to a file, one line of JSON each. */
-export function file(options: FileOptions): Sink {
+export function file(options: FileOptions): CheckedSink {
   return new FileSink(options)
 }
 
 /** Creates a sink that writes events to standard output, one line of JSON each. */
-export function stdout(options: StdoutOptions = {}): Sink {
+export function stdout(options: StdoutOptions = {}): CheckedSink {
   return new StdoutSink(options)
 }

@@ -1,7 +1,7 @@
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { refused } from './errors.ts'
-import { base64Of, nanosOf, severityOf, textOf } from './events.ts'
-import { HttpClient } from './http.ts'
+import { applicationHeaders, base64Of, nanosOf, severityOf, textOf } from './events.ts'
+import { HttpClient, type HttpResponse } from './http.ts'
 import { below, credentialsOf, type HttpAuth, type HttpOptions, Problems } from './options.ts'
 
 export interface LokiOptions extends HttpOptions {
@@ -21,8 +21,6 @@ export interface LokiOptions extends HttpOptions {
   readonly batch?: number
   /** Compresses requests. Default `false`: within one data centre it costs more than it saves. */
   readonly gzip?: boolean
-  /** Path of the health check. A gateway in front of Loki may have another. Default '/ready'. */
-  readonly healthPath?: string
 }
 
 export type LokiLabels = Readonly<Record<string, string>>
@@ -35,30 +33,26 @@ const LABELS: LokiLabels = { service_name: 'redrive' }
 type Entry = readonly [at: string, line: string, metadata: Readonly<Record<string, string>>]
 
 /** Pushes events as log lines. The same event twice gives one line: Loki drops lines with equal time, text and metadata. */
-export class LokiSink implements Sink {
+export class LokiSink implements CheckedSink {
   readonly name: string
   readonly batch: number
   readonly #labels: (event: OutboundEvent) => LokiLabels
   readonly #pushUrl: URL
-  readonly #healthUrl: URL
   readonly #client: HttpClient
 
   constructor(options: LokiOptions) {
     const { labels = LABELS, tenant, auth, batch = BATCH, gzip = false, headers = {} } = options
-    const { healthPath = '/ready', tls } = options
+    const { tls } = options
     const problems = new Problems()
     const url = problems.url('url', options.url, ['LOKI_URL'])
     this.batch = problems.batch(batch)
     if (typeof labels !== 'function') checkLabels(labels, problems)
     problems.headers('headers', headers)
     if (tenant !== undefined) problems.headers('tenant', { 'X-Scope-OrgID': tenant })
-    if (!healthPath.startsWith('/'))
-      problems.add(`healthPath: expected a path that starts with /, got "${healthPath}"`)
     problems.refuse('loki()')
     this.name = options.name ?? `loki ${url.host}`
     this.#labels = typeof labels === 'function' ? labels : () => labels
     this.#pushUrl = below(url, '/loki/api/v1/push')
-    this.#healthUrl = below(url, healthPath)
     const credentials = credentialsOf(url, auth)
     this.#client = new HttpClient({
       name: this.name,
@@ -78,12 +72,15 @@ export class LokiSink implements Sink {
     { signal }: { readonly signal: AbortSignal },
   ): Promise<void> {
     if (events.length === 0) return
-    const url = this.#pushUrl
-    const headers = { 'content-type': 'application/json' }
-    const body = JSON.stringify({ streams: this.#streams(events) })
-    const response = await this.#client.request({ method: 'POST', url, headers, body, signal })
+    const response = await this.#push(this.#streams(events), signal)
     // Only 204: a proxy that responds with 200 would look like Loki, and every event would be lost.
-    if (response.status !== 204) throw this.#client.failure(url, response)
+    if (response.status !== 204) throw this.#client.failure(this.#pushUrl, response)
+  }
+
+  #push(streams: readonly unknown[], signal: AbortSignal): Promise<HttpResponse> {
+    const headers = { 'content-type': 'application/json' }
+    const body = JSON.stringify({ streams })
+    return this.#client.request({ method: 'POST', url: this.#pushUrl, headers, body, signal })
   }
 
   #streams(events: readonly OutboundEvent[]): readonly unknown[] {
@@ -110,8 +107,11 @@ export class LokiSink implements Sink {
     )
   }
 
+  /** Pushes no streams. Loki accepts that (204), or rejects it because something must be in it (400 or 422). */
   async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    await this.#client.expectSuccess({ method: 'GET', url: this.#healthUrl, signal })
+    const response = await this.#push([], signal)
+    if (![204, 400, 422].includes(response.status))
+      throw this.#client.failure(this.#pushUrl, response)
   }
 
   async close(): Promise<void> {
@@ -129,9 +129,13 @@ function entryOf(event: OutboundEvent): Entry {
     ...(key !== id && { key }),
     ...(lane !== undefined && { lane }),
     ...(text === undefined && { encoding: 'base64', contentType }),
+    ...Object.fromEntries(applicationHeaders(event).map(([name, value]) => [labelOf(name), value])),
   }
   return [nanosOf(at), text ?? base64Of(event), metadata]
 }
+
+/** Returns the name of a header in the metadata, which has the rules of labels. */
+const labelOf = (header: string): string => `header_${header.replaceAll(/\W/g, '_')}`
 
 /** Returns a key that is equal for equal labels in any order. */
 const nameOf = (stream: LokiLabels): string =>

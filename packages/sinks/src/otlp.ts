@@ -1,7 +1,14 @@
 import { isRecord } from './json.ts'
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { refused, unknownOutcome } from './errors.ts'
-import { base64Of, nanosOf, type Severity, severityOf, textOf } from './events.ts'
+import {
+  applicationHeaders,
+  base64Of,
+  nanosOf,
+  type Severity,
+  severityOf,
+  textOf,
+} from './events.ts'
 import type { EventHeaderTable } from './header-tables.ts'
 import { type HttpResponse, HttpClient, isSuccess } from './http.ts'
 import {
@@ -46,7 +53,7 @@ const SEVERITY_NUMBERS: Readonly<Record<Severity, number>> = {
 const RETRYABLE: ReadonlySet<number> = new Set([429, 502, 503, 504])
 
 /** Exports events as log records: OTLP over HTTP, in JSON. */
-export class OtlpSink implements Sink {
+export class OtlpSink implements CheckedSink {
   readonly name: string
   readonly batch: number
   readonly #url: URL
@@ -152,6 +159,9 @@ function recordOf(event: OutboundEvent): Readonly<Record<string, unknown>> {
     'event.key': key,
     ...(lane !== undefined && { 'event.lane': lane }),
     'event.content_type': contentType,
+    ...Object.fromEntries(
+      applicationHeaders(event).map(([name, value]) => [`event.header.${name}`, value]),
+    ),
   }
   return {
     timeUnixNano: nanosOf(at),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { hostname } from 'node:os'
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { type Dsn, parseDsn } from './dsn.ts'
 import { HttpError } from './errors.ts'
 import { base64Of, jsonOf, severityOf, textOf } from './events.ts'
@@ -28,7 +28,7 @@ export interface SentryOptions extends HttpOptions {
 }
 
 /** Sends each event in a separate envelope, because the protocol allows one event per envelope. */
-export class SentrySink implements Sink {
+export class SentrySink implements CheckedSink {
   readonly name: string
   readonly batch: number = 1
   readonly #options: SentryOptions

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream'
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { closed, unreachable } from './errors.ts'
 import { lineOf } from './events.ts'
 import { Problems, type SinkOptions } from './options.ts'
@@ -15,7 +15,7 @@ export interface StdoutOptions extends SinkOptions {
 const BATCH = 1_000
 
 /** Writes one line of JSON per event, and waits for the reader. */
-export class StdoutSink implements Sink {
+export class StdoutSink implements CheckedSink {
   readonly name: string
   readonly batch: number
   readonly #stream: Writable

@@ -3,8 +3,8 @@ import type { LookupFunction } from 'node:net'
 import { headerText } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { AddressGuard, allowProblem, notAllowed } from './addresses.ts'
-import { bufferOf } from './events.ts'
-import type { EventHeaderTable, WebhookHeaderTable } from './header-tables.ts'
+import { applicationHeaders, bufferOf } from './events.ts'
+import type { WebhookHeaderTable } from './header-tables.ts'
 import { HttpClient } from './http.ts'
 import {
   credentialsOf,
@@ -43,13 +43,24 @@ const PREFIX = 'whsec_'
 const SECRET_MIN = 24
 const SECRET_MAX = 64
 
-/** Posts each event, signed as in Standard Webhooks, to an address that is checked on connect. */
+/** Names that HTTP or the sink itself uses, or that begin the names of such headers. */
+const RESERVED =
+  /^(content-|webhook-|proxy-|sec-|accept|connection$|expect$|host$|keep-alive$|te$|trailer$|transfer-encoding$|upgrade$|user-agent$|via$)/
+/** A name that HTTP allows. */
+const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/
+
+/**
+ * Posts each event, signed as in Standard Webhooks, to an address that is checked on connect. It has no health
+ * check: HEAD may succeed while every POST fails, and a POST without an event has effects.
+ */
 export class WebhookSink implements Sink {
   readonly name: string
   readonly batch: number = 1
   readonly #url: URL
   readonly #keys: readonly Buffer[]
   readonly #client: HttpClient
+  /** Names of the configured headers, in lower case. An event cannot replace them. */
+  readonly #configured: ReadonlySet<string>
   readonly #clock: WallClock
 
   constructor(options: WebhookOptions) {
@@ -79,6 +90,8 @@ export class WebhookSink implements Sink {
     this.name = options.name ?? `webhook ${this.#url.host}`
     this.#clock = clock
     const credentials = credentialsOf(this.#url, auth)
+    const configured = Object.keys({ ...headers, ...credentials.headers })
+    this.#configured = new Set(configured.map((name) => name.toLowerCase()))
     this.#client = new HttpClient({
       name: this.name,
       headers: { ...headers, ...credentials.headers },
@@ -97,41 +110,42 @@ export class WebhookSink implements Sink {
 
   async #post(event: OutboundEvent, signal: AbortSignal): Promise<void> {
     const body = bufferOf(event.bytes)
-    const headers = { ...this.#describe(event), ...this.#sign(event.id, body) }
+    const headers = {
+      ...this.#forwarded(event),
+      ...describe(event),
+      ...this.#sign(event, body),
+    }
     await this.#client.expectSuccess({ method: 'POST', url: this.#url, headers, body, signal })
   }
 
-  #describe({ id, key, type, contentType, headers }: OutboundEvent): Partial<WebhookHeaderTable> {
-    const { traceparent, tracestate }: Partial<EventHeaderTable> = headers
-    return {
-      'content-type': contentType,
-      'redrive-type': headerText(type),
-      ...(key !== id && { 'redrive-key': headerText(key) }),
-      ...(traceparent !== undefined && { traceparent }),
-      ...(tracestate !== undefined && { tracestate }),
-    }
+  /** Returns the headers of the application that may be headers of this request. */
+  #forwarded(event: OutboundEvent): Readonly<Record<string, string>> {
+    const isAllowed = (name: string) =>
+      TOKEN.test(name) && !RESERVED.test(name) && !this.#configured.has(name)
+    return Object.fromEntries(
+      applicationHeaders(event)
+        .filter(([name]) => isAllowed(name))
+        .map(([name, value]) => [name, headerText(value)]),
+    )
   }
 
   /** Signs a body. The id is the same on every attempt; the time is that of this attempt, because receivers reject old ones. */
-  #sign(eventId: string, body: Buffer): Partial<WebhookHeaderTable> {
-    const id = webhookId(eventId)
+  #sign(event: OutboundEvent, body: Buffer): Partial<WebhookHeaderTable> {
+    const id = webhookId(event.id)
     const timestamp = String(Math.floor(this.#clock.now() / 1_000))
-    const signatures = this.#keys.map((key) => {
-      const mac = createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body)
-      return `v1,${mac.digest('base64')}`
-    })
+    const signed = (prefix: string) =>
+      this.#keys
+        .map(
+          (key) => `v1,${createHmac('sha256', key).update(prefix).update(body).digest('base64')}`,
+        )
+        .join(' ')
+    const [type, key] = [webhookId(event.type), webhookId(event.key)]
     return {
       'webhook-id': id,
       'webhook-timestamp': timestamp,
-      'webhook-signature': signatures.join(' '),
+      'webhook-signature': signed(`${id}.${timestamp}.`),
+      'redrive-signature': signed(`${id}.${timestamp}.${type}.${key}.`),
     }
-  }
-
-  /** Sends HEAD, which has no effect by definition. Any response except a gateway error is healthy. */
-  async healthCheck({ signal }: { readonly signal: AbortSignal }): Promise<void> {
-    const response = await this.#client.request({ method: 'HEAD', url: this.#url, signal })
-    const isUp = response.status < 500 || response.status === 501
-    if (!isUp) throw this.#client.failure(this.#url, response)
   }
 
   async close(): Promise<void> {
@@ -139,7 +153,13 @@ export class WebhookSink implements Sink {
   }
 }
 
-/** Encodes an id. The signed parts are joined by dots, so an id with a dot would be ambiguous. */
+const describe = ({ id, key, type, contentType }: OutboundEvent): Partial<WebhookHeaderTable> => ({
+  'content-type': contentType,
+  'redrive-type': headerText(type),
+  ...(key !== id && { 'redrive-key': headerText(key) }),
+})
+
+/** Encodes an id, a type or a key. The signed parts are joined by dots, so a dot in one of them would be ambiguous. */
 function webhookId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : headerText(id).replaceAll(/[^\w%-]/g, (char) => `%${hex(char)}`)
 }

@@ -167,8 +167,8 @@ describe('file', () => {
     on(async (path, sink) => {
       const missing = file({ path: join(path, 'below', 'x') })
       expect((await refusal(send(missing, 'a'))).message).toContain('ENOENT')
-      await expect(missing.healthCheck({ signal: never })).rejects.toThrow('ENOENT')
-      await expect(sink.healthCheck({ signal: never })).resolves.toBeUndefined()
+      await expect(missing.healthCheck?.({ signal: never })).rejects.toThrow('ENOENT')
+      await expect(sink.healthCheck?.({ signal: never })).resolves.toBeUndefined()
       await send(sink, 'a')
       expect(await ids(path)).toEqual(['a'])
     }))
@@ -177,7 +177,7 @@ describe('file', () => {
     on(async (path, sink) => {
       await writeFile(path, '')
       await chmod(path, 0o400)
-      await expect(sink.healthCheck({ signal: never })).rejects.toThrow('EACCES')
+      await expect(sink.healthCheck?.({ signal: never })).rejects.toThrow('EACCES')
     }),
   )
 

@@ -128,15 +128,36 @@ describe('loki', () => {
       respond(200, '<html>'),
     ))
 
-  it('is healthy when /ready succeeds', () =>
+  it.each([
+    [204, true],
+    [400, true],
+    [422, true],
+    [200, false],
+    [404, false],
+    [500, false],
+  ])('pushes nothing as its health check; with status %d the result is %s', (status, isHealthy) =>
     on(
       {},
       async (sink, server) => {
-        await sink.healthCheck({ signal: never })
-        expect(server.arrived[0]).toMatchObject({ method: 'GET', path: '/ready' })
+        const isOk = await sink.healthCheck?.({ signal: never }).then(
+          () => true,
+          () => false,
+        )
+        expect(isOk).toBe(isHealthy)
+        expect(server.arrived[0]).toMatchObject({ method: 'POST', path: '/loki/api/v1/push' })
+        expect(server.text).toBe('{"streams":[]}')
       },
-      respond(200, 'ready'),
-    ))
+      respond(status),
+    ),
+  )
+
+  it('adds the headers of the application to the metadata', () =>
+    on({}, async (sink, server) => {
+      const headers = { 'X-Tenant': 't1', severity: 'error', authorization: 'secret' }
+      await sink.send([event({ headers })], { signal: never })
+      expect(server.text).toContain('"header_x_tenant":"t1"')
+      expect(server.text).not.toContain('secret')
+    }))
 
   it('reports all problems of its options together', () => {
     const problems = problemsOf(() =>
@@ -145,7 +166,6 @@ describe('loki', () => {
         labels: { 'not-one': 'x' },
         batch: 0,
         tenant: 'a\nb',
-        healthPath: 'ready',
         headers: { 'a b': 'c' },
       }),
     )
@@ -155,7 +175,6 @@ describe('loki', () => {
       'labels',
       'headers',
       'tenant',
-      'healthPath',
     ])
     expect(problems.join()).not.toContain('hunter2')
     expect(problemsOf(() => loki({ url: 'nowhere', labels: {} }))).toHaveLength(2)

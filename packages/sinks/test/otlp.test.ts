@@ -165,7 +165,7 @@ describe('otlp', () => {
 
   it('is healthy when an empty export succeeds', () =>
     on({}, async (sink, server) => {
-      await sink.healthCheck({ signal: never })
+      await sink.healthCheck?.({ signal: never })
       expect(JSON.parse(server.text)).toEqual({ resourceLogs: [] })
       await sink.send([], { signal: never })
       expect(server.arrived).toHaveLength(1)

@@ -29,7 +29,7 @@ describe('stdout', () => {
     await sink.send([event({ id: 'a' }), event({ id: 'b' })], { signal: never })
     const lines = String(stream.read()).trimEnd().split('\n')
     expect(lines.map((line) => (JSON.parse(line) as { id: string }).id)).toEqual(['a', 'b'])
-    await sink.healthCheck({ signal: never })
+    await sink.healthCheck?.({ signal: never })
     await sink.close()
     expect(stream.writableEnded).toBe(false)
     expect(stream.listenerCount('error')).toBe(0)
@@ -65,7 +65,7 @@ describe('stdout', () => {
     const broken = { class: 'transient', code: 'UNREACHABLE' }
     expect(await failureOf(sink.send([event()], { signal: never }))).toMatchObject(broken)
     expect(await failureOf(sink.send([event()], { signal: never }))).toMatchObject(broken)
-    expect(await failureOf(sink.healthCheck({ signal: never }))).toMatchObject(broken)
+    expect(await failureOf(sink.healthCheck?.({ signal: never }))).toMatchObject(broken)
   })
 
   it('survives a real pipe that is closed', async () => {
