@@ -1,6 +1,15 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+} from 'node:fs'
 import { type FileHandle, mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { isCode } from './errors.ts'
+import { diskError, isCode } from './errors.ts'
 import { type SegmentId, segmentPath } from './layout.ts'
 
 /** Dead letters contain bodies and headers of events: only the owner may read them. */
@@ -16,6 +25,33 @@ export async function makeFolder(path: string, isSynced: boolean): Promise<void>
   if (first === undefined || !isSynced) return
   for (let folder = path; folder !== dirname(first); folder = dirname(folder)) {
     await syncFolder(dirname(folder))
+  }
+}
+
+/**
+ * Creates the directory of a store like `makeFolder`. Throws when this process cannot use it, so that a wrong path
+ * stops the start of a program, not its first failure.
+ */
+export function openDirectory(path: string, isSynced: boolean): void {
+  try {
+    const first = mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
+    readdirSync(path)
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+    if (first === undefined || !isSynced || process.platform === 'win32') return
+    for (let folder = path; folder !== dirname(first); folder = dirname(folder)) {
+      syncNow(dirname(folder))
+    }
+  } catch (cause) {
+    throw diskError(path, cause)
+  }
+}
+
+function syncNow(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
   }
 }
 

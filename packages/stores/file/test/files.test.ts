@@ -495,17 +495,17 @@ describe('fileStore()', () => {
     )
   })
 
-  it('explains the fix when the directory cannot be used', async () => {
+  it('throws with the fix when the directory cannot be used', async () => {
     const place = await madePlace()
     const path = join(place.directory, 'a file')
     await writeFile(path, '')
-    const store = fileStore({ directory: path })
-    const expected = {
-      code: 'UNREACHABLE',
-      message: expect.stringContaining('Check that') as string,
+    for (const directory of [path, join(path, 'below'), '/proc/none/dead-letters']) {
+      expect(() => fileStore({ directory })).toThrow(
+        expect.objectContaining({
+          code: 'UNREACHABLE',
+          message: expect.stringContaining('Check that it is a folder') as string,
+        }),
+      )
     }
-    await expect(store.save(deadLetter('a'))).rejects.toMatchObject(expected)
-    await expect(store.list({ limit: 1 })).rejects.toMatchObject(expected)
-    await store.close()
   })
 })
