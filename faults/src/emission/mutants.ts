@@ -1,6 +1,8 @@
 import type { Mutant } from '../harness/mutant.ts'
 
 const FAN_OUT = 'packages/runtime/src/emit/fan-out.ts'
+const BEFORE_SEND = 'packages/runtime/src/emit/before-send.ts'
+const FLUSH = 'packages/runtime/src/emit/flush-on-exit.ts'
 const HEAL = 'packages/runtime/src/emit/sink-recovery.ts'
 const KEEP = 'packages/runtime/src/emit/dead-letter-writer.ts'
 
@@ -16,6 +18,22 @@ export const MUTANTS: readonly Mutant[] = [
     'bursts',
     'lost',
     [KEEP, 'const MAX_WAITING_BYTES = 256 * 2 ** 20', 'const MAX_WAITING_BYTES = 2 ** 20'],
+  ],
+  [
+    'resolve emit before the event is stored',
+    'before-send',
+    'lost',
+    [
+      BEFORE_SEND,
+      '    writer.write(deadLetter, (failed) => {\n',
+      '    onEnd(STORED)\n    writer.write(deadLetter, (failed) => {\n',
+    ],
+  ],
+  [
+    'end on SIGTERM before the emitter is closed',
+    'signals',
+    'lost',
+    [FLUSH, 'void close().then(() => {', 'void Promise.resolve().then(() => {'],
   ],
   [
     'replay without the retry budget',

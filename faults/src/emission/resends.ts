@@ -29,7 +29,7 @@ export function notingResends(
       for (const { id } of events) note(id)
       return sink.send(events, how)
     },
-    healthCheck: (how) => sink.healthCheck(how),
+    ...(sink.healthCheck !== undefined && { healthCheck: sink.healthCheck.bind(sink) }),
     close() {
       stopListening()
       return sink.close()

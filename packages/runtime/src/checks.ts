@@ -28,7 +28,6 @@ export const LOGGER: Check = {
 
 export const SINK: Check = withMethods("a sink such as loki({ url: 'http://loki:3100' })", [
   'send',
-  'healthCheck',
   'close',
 ])
 

@@ -7,8 +7,16 @@ export interface Clock {
    * keep it open for an hour.
    */
   now(): number
-  /** Runs the callback once, not before `delayMs` from now. Returns a function that cancels it. */
-  after(delayMs: number, callback: () => void): () => void
+  /**
+   * Runs the callback once, not before `delayMs` from now. Returns a function that cancels it. A clock may ignore
+   * the options.
+   */
+  after(delayMs: number, callback: () => void, options?: TimerOptions): () => void
+}
+
+export interface TimerOptions {
+  /** Whether the process may end while the timer waits. Default false. */
+  readonly isBackground?: boolean
 }
 
 /** `setTimeout` fires immediately above 2^31-1 ms, so longer waits are split. */
@@ -17,7 +25,7 @@ const LONGEST_TIMER_MS = 2_147_483_647
 /** Wall time at process start plus monotonic time since then. Changes of the wall clock do not affect it. */
 export const systemClock: Clock = {
   now: () => Math.floor(performance.timeOrigin + performance.now()),
-  after(delayMs, callback) {
+  after(delayMs, callback, { isBackground = false } = {}) {
     // setTimeout counts from the event loop's cached time and truncates. One more millisecond
     // guarantees "not before".
     let remainingMs = Math.ceil(delayMs) + 1
@@ -26,6 +34,7 @@ export const systemClock: Clock = {
       const stepMs = Math.min(remainingMs, LONGEST_TIMER_MS)
       remainingMs -= stepMs
       timer = setTimeout(remainingMs > 0 ? step : callback, stepMs)
+      if (isBackground) timer.unref()
     }
     step()
     return () => clearTimeout(timer)

@@ -1,7 +1,7 @@
 export type { AttemptContext } from './attempt.ts'
 export type { Awaitable } from './awaitable.ts'
 export type { Capabilities } from './capabilities.ts'
-export { type Clock, systemClock } from './clock.ts'
+export { type Clock, systemClock, type TimerOptions } from './clock.ts'
 export { parseConfirmation, serializeConfirmation } from './confirmation.ts'
 export {
   type Consumer,
@@ -27,6 +27,7 @@ export {
   type Schemas,
   type Severity,
 } from './emit/event.ts'
+export { flushOnExit, type FlushOnExitOptions } from './emit/flush-on-exit.ts'
 export type {
   AutoReplayOptions,
   CleanupOptions,
@@ -84,7 +85,7 @@ export type {
   StoreStats,
 } from './ports/dead-letter-store.ts'
 export type { Inbox, InboxAttempt, InboxEntry, InboxResult } from './ports/inbox.ts'
-export type { OutboundEvent, Sink } from './ports/sink.ts'
+export type { CheckedSink, OutboundEvent, Sink } from './ports/sink.ts'
 export {
   type Destination,
   type Enactment,

@@ -679,7 +679,7 @@ describe('options', () => {
           expect.stringMatching(/^autoReplay.schedule: expected a cron expression such as/),
           `cleanup.retention: ${duration('1ms', '3650d')}, got 'x'`,
           'clock: expected a clock with now() and after(), got an object',
-          'rateLimits: unknown option; known options: autoReplay, cleanup, clock, filter, policy, queue, random, rateLimit, schemas, sinks, store',
+          'rateLimits: unknown option; known options: autoReplay, cleanup, clock, durability, filter, maxWait, policy, queue, random, rateLimit, schemas, sinks, store',
         ],
       }),
     )

@@ -1,6 +1,6 @@
 import { recordingDeadLetters, recordingSink } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
-import { onEvent, type RedriveEvent } from '../src/index.ts'
+import { onEvent, type RedriveEvent, type Sink } from '../src/index.ts'
 import { event, failingSink, settled, world } from './emit.ts'
 
 const REFUSED = Object.assign(new Error('no'), { status: 400 })
@@ -81,6 +81,51 @@ describe('health checks', () => {
     expect(emitter.stats().sinks['hanging']?.breaker).not.toBe('closed')
     await emitter.close()
     expect(clock.pending).toBe(0)
+  })
+})
+
+describe('a sink without a health check', () => {
+  const without = (sink: Sink): Sink => ({
+    name: sink.name,
+    batch: sink.batch,
+    send: (events, options) => sink.send(events, options),
+    close: () => sink.close(),
+  })
+
+  it('is probed with a stored event, and the breaker stays open while it rejects them', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
+    const { emitter, clock, store } = world(
+      { sink: without(sink) },
+      { autoReplay: { schedule: '0 0 1 1 *' } },
+    )
+    const phases: string[] = []
+    const end = onEvent((one) => void (one.type === 'breaker_changed' && phases.push(one.to)))
+    fail()
+    await open(emitter)
+    const sent = sink.sizes.length
+    await clock.advance('20s')
+    expect(sink.sizes.length).toBeGreaterThan(sent)
+    expect(phases).not.toContain('closed')
+    recover()
+    await clock.advance('2m')
+    end()
+    expect(emitter.stats().sinks['sink']?.breaker).toBe('closed')
+    expect((await store.stats()).count).toBe(0)
+    expect(sink.healthChecks).toBe(0)
+  })
+
+  it('is probed with the next event when there is no automatic replay', async () => {
+    const { sink, fail, recover } = failingSink({ batch: 1 })
+    const { emitter, clock } = world({ sink: without(sink) })
+    fail()
+    await open(emitter)
+    recover()
+    await clock.advance('10s')
+    expect(emitter.stats().sinks['sink']?.breaker).toBe('halfOpen')
+    for (let count = 0; count < 2; count++) {
+      expect((await emitter.emit(event())).sinks['sink']).toEqual({ kind: 'delivered' })
+    }
+    expect(emitter.stats().sinks['sink']?.breaker).toBe('closed')
   })
 })
 

@@ -1,4 +1,4 @@
-import type { OutboundEvent, Sink } from '@redrive/runtime'
+import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 
 export interface RecordingSinkOptions {
   /** Default 'recording'. */
@@ -15,7 +15,7 @@ export interface RecordingSinkOptions {
 }
 
 /** A sink in memory that records the events it accepted. */
-export interface RecordingSink extends Sink {
+export interface RecordingSink extends CheckedSink {
   /** Accepted events, in order. */
   readonly events: readonly OutboundEvent[]
   /** Number of events of each `send`, including refused ones. */

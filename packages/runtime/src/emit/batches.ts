@@ -6,10 +6,17 @@ import type { QueuedEvent } from './result.ts'
 export interface Batch {
   readonly queuedEvents: readonly QueuedEvent[]
   readonly cycle: FailureCycle
+  /** Number of times that it was sent. */
+  readonly sends: number
 }
 
 /** 50 ms: how long an incomplete batch waits for those in flight, which may take a timeout each. */
 const LINGER_MS = 50
+
+interface Delay {
+  readonly dueAt: number
+  readonly cancel: () => void
+}
 
 /** The events that wait for one sink: new events, batches to retry now, and batches to retry later. */
 export class Batches {
@@ -24,7 +31,7 @@ export class Batches {
   /** Batches to retry now, before new events. */
   readonly #ready: Batch[] = []
   /** Batches to retry later, each with a function that cancels the wait. */
-  readonly #later = new Map<Batch, () => void>()
+  readonly #later = new Map<Batch, Delay>()
   #cancelLinger: (() => void) | undefined
   #hasLingered = false
 
@@ -49,7 +56,7 @@ export class Batches {
       return undefined
     }
     this.#hasLingered = false
-    return { queuedEvents: this.#take(this.#most), cycle: FIRST_CYCLE }
+    return { queuedEvents: this.#take(this.#most), cycle: FIRST_CYCLE, sends: 0 }
   }
 
   #linger(): void {
@@ -82,7 +89,27 @@ export class Batches {
       this.#ready.push(batch)
       this.#onReady()
     })
-    this.#later.set(batch, cancel)
+    this.#later.set(batch, { dueAt: this.#clock.now() + delayMs, cancel })
+  }
+
+  /** Removes the events that match, and returns them. */
+  remove(isRemoved: (queuedEvent: QueuedEvent) => boolean): readonly Batch[] {
+    const removed: Batch[] = []
+    const keepRest = (batch: Batch): readonly Batch[] => {
+      const [gone, rest] = split(batch, isRemoved)
+      if (gone.queuedEvents.length > 0) removed.push(gone)
+      return rest.queuedEvents.length > 0 ? [rest] : []
+    }
+    const queued = { queuedEvents: this.#take(this.#queue.length), cycle: FIRST_CYCLE, sends: 0 }
+    this.#queue = keepRest(queued).flatMap(({ queuedEvents }) => [...queuedEvents])
+    this.#ready.push(...this.#ready.splice(0).flatMap(keepRest))
+    for (const [batch, { dueAt, cancel }] of [...this.#later]) {
+      if (!batch.queuedEvents.some(isRemoved)) continue
+      cancel()
+      this.#later.delete(batch)
+      for (const rest of keepRest(batch)) this.later(rest, Math.max(0, dueAt - this.#clock.now()))
+    }
+    return removed
   }
 
   /** Removes and returns everything that waits; each new event becomes a separate batch. */
@@ -90,8 +117,9 @@ export class Batches {
     const queued = this.#take(this.#queue.length).map((queuedEvent) => ({
       queuedEvents: [queuedEvent],
       cycle: FIRST_CYCLE,
+      sends: 0,
     }))
-    for (const cancel of this.#later.values()) cancel()
+    for (const { cancel } of this.#later.values()) cancel()
     this.#cancelLinger?.()
     this.#cancelLinger = undefined
     const all = [...this.#ready, ...this.#later.keys(), ...queued]
@@ -101,11 +129,23 @@ export class Batches {
   }
 }
 
+/** Splits a batch into the events that match and the others. */
+export function split(
+  batch: Batch,
+  matches: (queuedEvent: QueuedEvent) => boolean,
+): readonly [Batch, Batch] {
+  const { queuedEvents } = batch
+  return [
+    { ...batch, queuedEvents: queuedEvents.filter(matches) },
+    { ...batch, queuedEvents: queuedEvents.filter((one) => !matches(one)) },
+  ]
+}
+
 /** Splits a batch into halves without earlier attempts. */
 export function halves({ queuedEvents }: Batch): readonly [Batch, Batch] {
   const middle = Math.ceil(queuedEvents.length / 2)
   return [
-    { queuedEvents: queuedEvents.slice(0, middle), cycle: FIRST_CYCLE },
-    { queuedEvents: queuedEvents.slice(middle), cycle: FIRST_CYCLE },
+    { queuedEvents: queuedEvents.slice(0, middle), cycle: FIRST_CYCLE, sends: 0 },
+    { queuedEvents: queuedEvents.slice(middle), cycle: FIRST_CYCLE, sends: 0 },
   ]
 }

@@ -2,7 +2,7 @@ import { isRedriveError, RedriveError } from '@redrive/core'
 import type { Clock } from '../clock.ts'
 import { publish } from '../events.ts'
 import type { DeadLetterStore, StoredDeadLetter } from '../ports/dead-letter-store.ts'
-import type { FailedResult, QueuedEvent } from './result.ts'
+import type { FailedResult, QueuedEvent, Undelivered } from './result.ts'
 
 /** 3 tries: enough for a store that is busy for a short time. A store that is down is not waited for. */
 const TRIES = 3
@@ -25,10 +25,13 @@ interface Counts {
 }
 
 interface Save {
-  readonly queuedEvent: QueuedEvent
   readonly deadLetter: StoredDeadLetter
   readonly bytes: number
+  readonly onSaved: OnSaved
 }
+
+/** Receives why the dead letter was not saved; undefined when it was. */
+type OnSaved = (failed: { readonly error: unknown } | undefined) => void
 
 /**
  * Saves events that did not reach their sink, and counts the results. A burst waits in memory until the
@@ -53,16 +56,35 @@ export class DeadLetterWriter {
     this.#clock = clock
   }
 
-  save(queuedEvent: QueuedEvent, deadLetter: StoredDeadLetter): void {
-    const bytes = queuedEvent.event.bytes.length + EVENT_BYTES
+  /** Saves an event that did not reach its sink, and reports the result. */
+  save(queuedEvent: QueuedEvent, why: Undelivered, sink: string): void {
+    this.write(this.deadLetterOf(queuedEvent, why, sink), (failed) => {
+      // An event that was stored before it was sent is still there, with its first reason.
+      const isStored = failed === undefined || queuedEvent.stored !== undefined
+      const stored = { kind: 'stored', reason: why.reason } as const
+      this.recordResult(
+        sink,
+        queuedEvent,
+        isStored ? stored : { kind: 'lost', error: failed.error },
+      )
+    })
+  }
+
+  deadLetterOf({ event, job }: QueuedEvent, why: Undelivered, sink: string): StoredDeadLetter {
+    return { id: `${event.id}/${sink}`, sink, event, job, savedAt: this.#clock.now(), ...why }
+  }
+
+  /** Saves a dead letter as soon as the store has room. */
+  write(deadLetter: StoredDeadLetter, onSaved: OnSaved): void {
+    const bytes = deadLetter.event.bytes.length + EVENT_BYTES
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
       const error = new RedriveError(
         'DLQ_FULL',
         `The event cannot be stored: events of ${MAX_WAITING_BYTES / 2 ** 20} MiB already wait for the store, which is the maximum. The store is too slow. Check its disk or server.`,
       )
-      return this.recordResult(deadLetter.sink, queuedEvent, { kind: 'lost', error })
+      return onSaved({ error })
     }
-    this.#waiting.push({ queuedEvent, deadLetter, bytes })
+    this.#waiting.push({ deadLetter, bytes, onSaved })
     this.#waitingBytes += bytes
     this.#startSaves()
   }
@@ -84,26 +106,26 @@ export class DeadLetterWriter {
     this.#head = 0
   }
 
-  async #save({ queuedEvent, deadLetter, bytes }: Save): Promise<void> {
+  async #save({ deadLetter, bytes, onSaved }: Save): Promise<void> {
     this.#saving += 1
     this.#savingBytes += bytes
-    const result = await this.#saveWithRetries(deadLetter)
+    const failed = await this.#saveWithRetries(deadLetter)
     this.#saving -= 1
     this.#savingBytes -= bytes
-    this.recordResult(deadLetter.sink, queuedEvent, result)
+    onSaved(failed)
     this.#startSaves()
     if (!this.isBehind) for (const resolve of this.#onCaughtUp.splice(0)) resolve()
     if (this.#saving === 0) for (const resolve of this.#onIdle.splice(0)) resolve()
   }
 
-  async #saveWithRetries(deadLetter: StoredDeadLetter): Promise<FailedResult> {
+  async #saveWithRetries(deadLetter: StoredDeadLetter): Promise<Parameters<OnSaved>[0]> {
     for (let tries = 1; ; tries++) {
       try {
         await this.#store.save(deadLetter)
-        return { kind: 'stored', reason: deadLetter.reason }
+        return undefined
       } catch (error) {
         const isFinal = isRedriveError(error, 'DLQ_CLOSED') || isRedriveError(error, 'DLQ_FULL')
-        if (isFinal || tries === TRIES) return { kind: 'lost', error }
+        if (isFinal || tries === TRIES) return { error }
         await new Promise<void>((resolve) => {
           this.#clock.after(WAIT_MS * tries, resolve)
         })

@@ -24,6 +24,8 @@ export interface Emitter<S extends Schemas = Schemas> {
   replay(id: string): Promise<boolean>
   /** Sends the oldest matching dead letters again, as breaker and budget allow. */
   replayBatch(query: ReplayQuery): Promise<ReplayResult>
+  /** Resolves when the store can be used; rejects with the reason when not. Call it at start. */
+  ready(): Promise<void>
   stats(): EmitterStats
   /** Stops new events, delivers as many as possible, stores the rest, closes sinks and store. Safe to call twice. */
   close(options?: CloseOptions): Promise<void>
@@ -41,6 +43,7 @@ export function createEmitter<const S extends Schemas = Record<never, never>>(
     emit: (event) => emitter.emit(event),
     replay: (id) => emitter.replay(id),
     replayBatch: (query) => emitter.replayBatch(query),
+    ready: () => emitter.ready(),
     stats: () => emitter.stats(),
     close,
     [Symbol.asyncDispose]: () => close(),

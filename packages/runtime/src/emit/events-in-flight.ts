@@ -1,7 +1,9 @@
-/** Counts the events of a sink in flight: queued, waiting or being sent. Callers can wait for room or for none. */
+import type { QueuedEvent } from './result.ts'
+
+/** Counts the events of a sink in flight: queued, waiting or being sent. Events above the limit wait for room. */
 export class EventsInFlight {
   readonly #limit: number
-  readonly #onRoom: (() => void)[] = []
+  readonly #waiting = new Set<QueuedEvent>()
   readonly #onNone: (() => void)[] = []
   count = 0
 
@@ -13,19 +15,28 @@ export class EventsInFlight {
     return this.count < this.#limit
   }
 
-  remove(count: number): void {
-    this.count -= count
-    for (const resolve of this.#onRoom.splice(0, count)) resolve()
+  waitForRoom(queuedEvent: QueuedEvent): void {
+    this.#waiting.add(queuedEvent)
+  }
+
+  /** Removes events. Returns those that take their place. */
+  remove(count: number): readonly QueuedEvent[] {
+    const entering: QueuedEvent[] = []
+    for (const one of this.#waiting) {
+      if (entering.length === count) break
+      entering.push(one)
+      this.#waiting.delete(one)
+    }
+    this.count += entering.length - count
     if (this.count === 0) for (const resolve of this.#onNone.splice(0)) resolve()
+    return entering
   }
 
-  /** Resolves when an event was removed, so that there may be room, or after `stopWaiting`. */
-  whenRemoved(): Promise<void> {
-    return new Promise((resolve) => this.#onRoom.push(resolve))
-  }
-
-  stopWaiting(): void {
-    for (const resolve of this.#onRoom.splice(0)) resolve()
+  /** Removes and returns the events that wait for room and match. */
+  removeWaiting(matches: (queuedEvent: QueuedEvent) => boolean): readonly QueuedEvent[] {
+    const removed = [...this.#waiting].filter(matches)
+    for (const one of removed) this.#waiting.delete(one)
+    return removed
   }
 
   whenNone(): Promise<void> {

@@ -21,6 +21,7 @@ import {
   RATE_LIMITED,
   type SinkResult,
 } from './result.ts'
+import { BeforeSend } from './before-send.ts'
 import { RateLimit } from './rate-limit.ts'
 import { SinkQueue } from './sink-queue.ts'
 import { currentScope, type Scope } from './scope.ts'
@@ -31,6 +32,8 @@ const CLOSE_MS = 5_000
 
 interface Route {
   readonly sinkQueue: SinkQueue
+  /** Undefined: events are stored only when the sink did not accept them. */
+  readonly beforeSend: BeforeSend | undefined
   readonly onFull: QueueOptions['onFull']
 }
 
@@ -47,9 +50,8 @@ export class FanOut {
     const { sinks, store, clock, random } = options
     this.#options = options
     this.#writer = new DeadLetterWriter(store, clock)
-    this.#routes = sinks.map(({ name, sink, policy, queue }) => ({
-      onFull: queue.onFull,
-      sinkQueue: new SinkQueue({
+    this.#routes = sinks.map(({ name, sink, policy, queue }) => {
+      const sinkQueue = new SinkQueue({
         name,
         sink,
         policy,
@@ -57,8 +59,13 @@ export class FanOut {
         clock,
         random,
         onGivenUp: (queuedEvent, why, mayDrop) => this.#giveUp(name, queuedEvent, why, mayDrop),
-      }),
-    }))
+      })
+      const isFirst = options.durability === 'before_send'
+      const beforeSend = isFirst
+        ? new BeforeSend({ ...options, writer: this.#writer }, sinkQueue)
+        : undefined
+      return { onFull: queue.onFull, sinkQueue, beforeSend }
+    })
     this.#recovery = new SinkRecovery({
       ...options,
       sinkQueues: this.#routes.map(({ sinkQueue }) => sinkQueue),
@@ -110,9 +117,11 @@ export class FanOut {
 
   /** Delays a job that emits faster than the store accepts. Without a delay its events would fill the memory. */
   #whenStoreKeepsUp(result: EmitResult): Promise<EmitResult> {
-    return this.#writer.isBehind
-      ? this.#writer.whenCaughtUp().then(() => result)
-      : Promise.resolve(result)
+    if (!this.#writer.isBehind) return Promise.resolve(result)
+    const { maxWaitMs, clock } = this.#options
+    return withTimeout(this.#writer.whenCaughtUp(), maxWaitMs, () => undefined, clock).then(
+      () => result,
+    )
   }
 
   #queued(id: string): EmitResult {
@@ -131,7 +140,8 @@ export class FanOut {
       this.#options.clock.now(),
     )
     for (const { sinkQueue } of this.#routes) {
-      this.#giveUp(sinkQueue.name, { event, job, isReplay: false, onEnd: NO_WAITER }, why, false)
+      const queuedEvent = { event, job, stored: undefined, deadline: 0, onEnd: NO_WAITER }
+      this.#giveUp(sinkQueue.name, queuedEvent, why, false)
     }
     return Promise.resolve(this.#queued(event.id))
   }
@@ -139,46 +149,41 @@ export class FanOut {
   // ---- one sink ---------------------------------------------------------------------------------
 
   #send(
-    { sinkQueue, onFull }: Route,
+    { sinkQueue, beforeSend, onFull }: Route,
     event: OutboundEvent,
     scope: Scope,
     isLimited: boolean,
     onEnd: OnEnd,
   ): void {
-    const queuedEvent: QueuedEvent = { event, job: scope.job, isReplay: false, onEnd }
+    const { clock, maxWaitMs } = this.#options
+    const deadline = clock.now() + maxWaitMs
+    const queuedEvent: QueuedEvent = {
+      event,
+      job: scope.job,
+      stored: undefined,
+      deadline,
+      ...(beforeSend !== undefined && { onRoom: () => beforeSend.start(queuedEvent) }),
+      onEnd,
+    }
     if (isLimited) this.#giveUp(sinkQueue.name, queuedEvent, RATE_LIMITED, true)
     else if (sinkQueue.inFlight.hasRoom) sinkQueue.add(queuedEvent)
-    else if (onFull === 'wait' && scope.isFailing) void this.#addLater(sinkQueue, queuedEvent)
+    else if (onFull === 'wait' && scope.isFailing) sinkQueue.addLater(queuedEvent)
     else this.#giveUp(sinkQueue.name, queuedEvent, QUEUE_FULL, onFull === 'drop')
-  }
-
-  async #addLater(sinkQueue: SinkQueue, queuedEvent: QueuedEvent): Promise<void> {
-    const { inFlight } = sinkQueue
-    while (!inFlight.hasRoom && !sinkQueue.isStopped) await inFlight.whenRemoved()
-    if (!sinkQueue.isStopped) sinkQueue.add(queuedEvent)
-    else this.#giveUp(sinkQueue.name, queuedEvent, CLOSED, false)
   }
 
   /** Handles an event that does not reach the sink: the filter decides whether to keep or drop it. */
   #giveUp(sink: string, queuedEvent: QueuedEvent, why: Undelivered, mayDrop: boolean): void {
-    const { filter, clock } = this.#options
-    const { event, isReplay, onEnd } = queuedEvent
+    const { filter } = this.#options
+    const { event, stored, onEnd } = queuedEvent
     // It is in the store and stays there.
-    if (isReplay) return onEnd({ kind: 'stored', reason: why.reason })
+    if (stored === 'replay') return onEnd({ kind: 'stored', reason: why.reason })
     const candidate = { delivery: deliveryOf(event, sink, why.cycle), failure: why.failure }
     const isWanted = mayDrop ? isAlwaysKept(filter, candidate) : isKept(filter, candidate)
     if (!isWanted) {
       const reason: DropReason = mayDrop ? why.reason : 'filtered'
       return this.#writer.recordResult(sink, queuedEvent, { kind: 'dropped', reason })
     }
-    this.#writer.save(queuedEvent, {
-      id: `${event.id}/${sink}`,
-      sink,
-      event,
-      job: queuedEvent.job,
-      savedAt: clock.now(),
-      ...why,
-    })
+    this.#writer.save(queuedEvent, why, sink)
   }
 
   // ---- methods of the emitter -------------------------------------------------------------------
@@ -189,6 +194,10 @@ export class FanOut {
 
   replayBatch(query: ReplayQuery): Promise<ReplayResult> {
     return this.#recovery.replayBatch(query)
+  }
+
+  async ready(): Promise<void> {
+    await this.#options.store.stats()
   }
 
   stats(): EmitterStats {
@@ -219,7 +228,10 @@ export class FanOut {
     const allSent = () => Promise.all(sinkQueues.map(({ inFlight }) => inFlight.whenNone()))
     await withTimeout(allSent(), drainMs, ignore, clock)
     const recoveryStopped = this.#recovery.stop()
-    for (const sinkQueue of sinkQueues) sinkQueue.stop()
+    for (const { sinkQueue, beforeSend } of this.#routes) {
+      sinkQueue.stop()
+      beforeSend?.stop()
+    }
     await Promise.all([recoveryStopped, allSent()])
     await this.#writer.whenIdle()
     const sinksClosed = Promise.allSettled(sinks.map(({ sink }) => sink.close()))

@@ -86,6 +86,16 @@ export interface EmitterOptions<S extends Schemas = Schemas> {
   readonly filter?: Pick<DeadLetterOptions, 'drop' | 'keep' | 'keepIf'>
   /** Events over the limit are dropped. Those that the filter always keeps are stored. Default: none. */
   readonly rateLimit?: RateLimitOptions
+  /**
+   * Maximum time until a sink has accepted an event ('10ms'–'1d'). After it, the event is stored, and `emit`
+   * resolves. It also limits each attempt, and a `Retry-After` that is longer stores the event. Default '30s'.
+   */
+  readonly maxWait?: Duration
+  /**
+   * When an event is written to the store. `'on_failure'`: when a sink did not accept it. A crash of the process
+   * loses events in flight. `'before_send'`: before it is sent. `emit` resolves when it is stored. Default `'on_failure'`.
+   */
+  readonly durability?: 'on_failure' | 'before_send'
   /** Replays events that failed for a temporary reason, as breaker and budget allow. Default: off. */
   readonly autoReplay?: AutoReplayOptions
   /** Removes old dead letters from the store. Default: off; the store may have its own retention. */
@@ -115,6 +125,8 @@ export interface ResolvedEmitter {
   readonly filter: DeadLetterFilter
   readonly rate: RatePolicy | undefined
   readonly isBypassed: (event: OutboundEvent) => boolean
+  readonly maxWaitMs: number
+  readonly durability: NonNullable<EmitterOptions['durability']>
   readonly autoReplay:
     | { readonly cron: Cron; readonly batch: number; readonly maxAgeMs: number }
     | undefined

@@ -27,6 +27,10 @@ import type {
 const REPLAY_BATCH = 100
 const DAY_MS = 86_400_000
 const REPLAY_MAX_AGE_MS = DAY_MS
+/** 30 s: longer than any usual retry, and short enough for a request that waits for `emit`. */
+const MAX_WAIT_MS = 30_000
+/** 10 ms: with less, no request to a sink ends in time. */
+const WAITED = { min: 10, max: DAY_MS }
 const CLEANUP_SCHEDULE = '17 3 * * *'
 const RETENTION_MS = 30 * DAY_MS
 /** Ten years: a longer one is a mistake in the unit. */
@@ -35,11 +39,12 @@ const KEPT = { min: 1, max: 3_650 * DAY_MS }
 /** Resolves the options. Throws one error that lists every problem. A new option is one line here. */
 export function resolveEmitter(options: EmitterOptions): ResolvedEmitter {
   return readOptions('createEmitter()', options, (top) => ({
-    sinks: readSinks(top),
+    ...readSinks(top),
     store: top.required<DeadLetterStore>('store', STORE),
     schemas: readSchemas(top),
     filter: readEmitterFilter(top.section('filter')),
     ...readRateLimit(top),
+    durability: top.choice('durability', 'on_failure', ['on_failure', 'before_send']),
     autoReplay: readAutoReplay(top),
     cleanup: readCleanup(top),
     clock: top.ifGiven<Clock>('clock', CLOCK) ?? systemClock,
@@ -47,7 +52,8 @@ export function resolveEmitter(options: EmitterOptions): ResolvedEmitter {
   }))
 }
 
-function readSinks(top: Section): readonly ResolvedSink[] {
+function readSinks(top: Section): Pick<ResolvedEmitter, 'sinks' | 'maxWaitMs'> {
+  const maxWaitMs = top.duration('maxWait', MAX_WAIT_MS, WAITED)
   const given = top.raw('sinks')
   const entries = Object.entries(isRecord(given) ? given : {})
   if (entries.length === 0) {
@@ -74,7 +80,12 @@ function readSinks(top: Section): readonly ResolvedSink[] {
       "expected a limit for events that wait for a slow sink, such as { maxEvents: 10_000, onFull: 'store' }, got nothing",
     )
   }
-  return known as readonly ResolvedSink[]
+  const sinksInTime = (known as readonly ResolvedSink[]).map((sink) => ({
+    ...sink,
+    // A longer attempt would be aborted without a result, and the breaker would not count it.
+    policy: { ...sink.policy, timeoutMs: Math.min(sink.policy.timeoutMs, maxWaitMs) },
+  }))
+  return { sinks: sinksInTime, maxWaitMs }
 }
 
 interface SharedSettings {
@@ -102,6 +113,12 @@ function readSinkPolicy(parent: Section, given: unknown): Policy {
   const replacement = isObject ? { ...given, flood: 'off', poison: 'off' } : given
   const section = parent.section('policy', replacement)
   const policy = readPolicy(section, 'sink')
+  if (policy.order !== 'none') {
+    section.problem(
+      'order',
+      "expected no order, because an emitter sends the events of a lane concurrently and retries them separately. For events in order, use an outbox with order: 'lane'",
+    )
+  }
   section.end()
   return policy
 }

@@ -57,8 +57,15 @@ export interface EmitterStats {
 export interface QueuedEvent {
   readonly event: OutboundEvent
   readonly job: string | undefined
-  /** True when the event comes from the store: it stays there until it is delivered. */
-  readonly isReplay: boolean
+  /**
+   * Why the event is in the store already. It stays there until it is delivered. `'replay'`: it comes from the
+   * store, and the entry is left unchanged. `'before_send'`: the entry has no failure yet.
+   */
+  readonly stored: 'replay' | 'before_send' | undefined
+  /** Time at which it stops waiting for its sink. */
+  readonly deadline: number
+  /** Called when the queue has room, instead of sending it: it is stored first. Default: it is sent. */
+  readonly onRoom?: () => void
   readonly onEnd: (result: SinkResult) => void
 }
 
@@ -94,6 +101,14 @@ export const RATE_LIMITED: Undelivered = beforeAnyAttempt(
 export const QUEUE_FULL: Undelivered = beforeAnyAttempt(
   'queue_full',
   'the queue of the sink was full',
+)
+export const OVERDUE: Undelivered = beforeAnyAttempt(
+  'overdue',
+  'the sink did not accept the event within maxWait',
+)
+export const BEFORE_SEND: Undelivered = beforeAnyAttempt(
+  'before_send',
+  'the event was stored before it was sent, and the process ended before the sink accepted it',
 )
 export const CLOSED: Undelivered = beforeAnyAttempt(
   'closed',

@@ -5,16 +5,18 @@ import {
   type Policy,
   type Random,
   RedriveError,
+  type RetryAt,
 } from '@redrive/core'
 import { LATE_SHARE } from '@redrive/core/internal'
 import type { Clock } from '../clock.ts'
 import { Dependency } from '../dependency.ts'
 import { GuardState } from '../guard-state.ts'
 import type { Sink } from '../ports/sink.ts'
-import { type Batch, Batches, halves } from './batches.ts'
+import { type Batch, Batches, halves, split } from './batches.ts'
+import { Deadlines } from './deadlines.ts'
 import { deliveryOf } from './event.ts'
 import { EventsInFlight } from './events-in-flight.ts'
-import { CLOSED, DELIVERED, type Undelivered, type QueuedEvent } from './result.ts'
+import { CLOSED, DELIVERED, OVERDUE, type Undelivered, type QueuedEvent } from './result.ts'
 import { callSink } from './sink-call.ts'
 
 export interface SinkQueueOptions {
@@ -41,6 +43,7 @@ export class SinkQueue {
   readonly #options: SinkQueueOptions
   readonly #guardState: GuardState
   readonly #batches: Batches
+  readonly #deadlines: Deadlines
   readonly #running = new Map<Batch, AbortController>()
   /** The health check in progress. */
   #checking: AbortController | undefined
@@ -65,6 +68,7 @@ export class SinkQueue {
       random,
     })
     this.#batches = new Batches(clock, options.sink.batch, () => this.#pump())
+    this.#deadlines = new Deadlines(clock, () => this.#giveUpOverdue())
     this.dependency.onChange(() => this.#pump())
   }
 
@@ -79,6 +83,10 @@ export class SinkQueue {
   phase(): BreakerPhase {
     this.#guardState.current()
     return this.#guardState.breakerPhase(this.#options.clock.now())
+  }
+
+  get hasHealthCheck(): boolean {
+    return this.#options.sink.healthCheck !== undefined
   }
 
   /** Time of the next probe; undefined unless the breaker is open. */
@@ -100,8 +108,32 @@ export class SinkQueue {
 
   add(queuedEvent: QueuedEvent): void {
     this.inFlight.count += 1
+    this.#enter(queuedEvent)
+  }
+
+  /** Adds the event as soon as the queue has room. */
+  addLater(queuedEvent: QueuedEvent): void {
+    this.inFlight.waitForRoom(queuedEvent)
+    this.#deadlines.add(queuedEvent)
+  }
+
+  #enter(queuedEvent: QueuedEvent): void {
+    if (queuedEvent.onRoom === undefined) return this.send(queuedEvent)
+    this.#deadlines.remove([queuedEvent])
+    queuedEvent.onRoom()
+  }
+
+  /** Sends an event that is in flight. */
+  send(queuedEvent: QueuedEvent): void {
+    if (this.#isStopped) return this.#giveUp({ queuedEvents: [queuedEvent] }, CLOSED, false)
+    this.#deadlines.add(queuedEvent)
     this.#batches.add(queuedEvent)
     this.#scheduleSend()
+  }
+
+  /** Ends an event in flight that is not sent. */
+  leave(): void {
+    this.#leave([undefined])
   }
 
   /** Sends after the current task, so that events emitted together are sent together. */
@@ -160,7 +192,7 @@ export class SinkQueue {
     this.#running.delete(batch)
     this.#delivered += batch.queuedEvents.length
     for (const queuedEvent of batch.queuedEvents) queuedEvent.onEnd(DELIVERED)
-    this.#leave(batch.queuedEvents.length)
+    this.#leave(batch.queuedEvents)
   }
 
   #learnSuccess(startedAt: number): void {
@@ -175,10 +207,13 @@ export class SinkQueue {
     })
   }
 
-  #failed(batch: Batch, startedAt: number, error: unknown): void {
+  #failed(sent: Batch, startedAt: number, error: unknown): void {
     const inFlight = Math.max(1, this.#running.size)
-    this.#running.delete(batch)
+    this.#running.delete(sent)
+    const batch = { ...sent, sends: sent.sends + 1 }
     if (this.#isStopped) return this.#closeBatch(batch)
+    // It was aborted for its deadline, so it shows nothing about the sink.
+    if (error === ABORTED) return this.#keepWaiting(batch)
     const tried = { delivery: this.#deliveryOf(batch), failures: batch.cycle }
     const { decision, guards, events } = this.#guardState.decide(tried, error, {
       startedAt,
@@ -201,10 +236,10 @@ export class SinkQueue {
   #enact(batch: Batch, decision: Decision): void {
     switch (decision.kind) {
       case 'retryAt':
-        return this.#batches.later({ ...batch, cycle: decision.cycle }, decision.delayMs)
+        return this.#retry({ ...batch, cycle: decision.cycle }, decision)
       case 'pause':
         this.#pausedUntil = Math.max(this.#pausedUntil, decision.until)
-        return this.#batches.first(batch)
+        return this.#retry(batch, { ...decision, delayMs: 0 })
       case 'deadLetter':
       case 'quarantine':
         // Rejected permanently, because of one event or its size. The halves will show which.
@@ -218,9 +253,60 @@ export class SinkQueue {
     }
   }
 
+  /** Sends the batch again, within the limits of attempts and time. */
+  #retry(batch: Batch, { failure, delayMs }: Retry): void {
+    const { policy, clock } = this.#options
+    const isKnown = failure !== undefined
+    if (isKnown && batch.sends >= policy.retry.classes[failure.class].attempts) {
+      return this.#giveUp(
+        batch,
+        { reason: 'attempts_exhausted', failure, cycle: batch.cycle },
+        false,
+      )
+    }
+    const dueAt = clock.now() + delayMs
+    const [late, rest] = split(batch, ({ deadline }) => deadline < dueAt)
+    const why = { ...OVERDUE, ...(isKnown && { failure }), cycle: batch.cycle }
+    if (late.queuedEvents.length > 0) this.#giveUp(late, why, false)
+    if (rest.queuedEvents.length === 0) return
+    if (delayMs > 0) this.#batches.later(rest, delayMs)
+    else this.#batches.first(rest)
+  }
+
+  // ---- deadlines ------------------------------------------------------------------------------
+
+  /** Gives up the events that waited too long. Attempts with such an event are aborted. */
+  #giveUpOverdue(): void {
+    const isOverdue = this.#isOverdue()
+    this.#giveUpWaiting(isOverdue, OVERDUE)
+    for (const batch of this.#batches.remove(isOverdue))
+      this.#giveUp(batch, { ...OVERDUE, cycle: batch.cycle }, false)
+    for (const [batch, controller] of this.#running) {
+      if (batch.queuedEvents.some(isOverdue)) controller.abort(ABORTED)
+    }
+  }
+
+  #isOverdue(): (queuedEvent: QueuedEvent) => boolean {
+    const now = this.#options.clock.now()
+    return ({ deadline }) => deadline <= now
+  }
+
+  /** Gives up events that wait for room. They are not in flight. */
+  #giveUpWaiting(matches: (queuedEvent: QueuedEvent) => boolean, why: Undelivered): void {
+    const waiting = this.inFlight.removeWaiting(matches)
+    this.#deadlines.remove(waiting)
+    for (const one of waiting) this.#options.onGivenUp(one, why, false)
+  }
+
+  #keepWaiting(batch: Batch): void {
+    const [late, rest] = split(batch, this.#isOverdue())
+    if (rest.queuedEvents.length > 0) this.#batches.first(rest)
+    this.#giveUp(late, { ...OVERDUE, cycle: batch.cycle }, false)
+  }
+
   #giveUp({ queuedEvents }: Pick<Batch, 'queuedEvents'>, why: Undelivered, mayDrop: boolean): void {
     for (const queuedEvent of queuedEvents) this.#options.onGivenUp(queuedEvent, why, mayDrop)
-    this.#leave(queuedEvents.length)
+    this.#leave(queuedEvents)
   }
 
   /** Gives up all events: the breaker is open, and the policy does not wait. */
@@ -232,8 +318,9 @@ export class SinkQueue {
     }
   }
 
-  #leave(count: number): void {
-    this.inFlight.remove(count)
+  #leave(queuedEvents: readonly (QueuedEvent | undefined)[]): void {
+    this.#deadlines.remove(queuedEvents.filter((one) => one !== undefined))
+    for (const entering of this.inFlight.remove(queuedEvents.length)) this.#enter(entering)
     this.#scheduleSend()
   }
 
@@ -242,12 +329,14 @@ export class SinkQueue {
   /** Runs a health check instead of sending an event; only while the breaker waits for a probe. */
   async checkHealth(): Promise<void> {
     const { sink, clock } = this.#options
+    const check = sink.healthCheck?.bind(sink)
+    if (check === undefined) return
     if (this.phase() !== 'halfOpen' || this.#running.size > 0 || this.#isStopped) return
     const controller = new AbortController()
     const startedAt = clock.now()
     this.#checking = controller
     try {
-      await this.#call(controller, () => sink.healthCheck({ signal: controller.signal }))
+      await this.#call(controller, () => check({ signal: controller.signal }))
       this.#learnSuccess(startedAt)
     } catch (cause) {
       // Every failure of a health check is a failure of the sink.
@@ -269,13 +358,21 @@ export class SinkQueue {
     for (const batch of this.#batches.takeAll()) this.#closeBatch(batch)
     for (const controller of this.#running.values()) controller.abort(stopping(this.name))
     this.#checking?.abort(stopping(this.name))
-    this.inFlight.stopWaiting()
+    this.#giveUpWaiting(() => true, CLOSED)
   }
 
   #closeBatch(batch: Batch): void {
     this.#giveUp(batch, { ...CLOSED, cycle: batch.cycle }, false)
   }
 }
+
+type Retry = Pick<RetryAt, 'failure' | 'delayMs'>
+
+/** Ends an attempt at the deadline of one of its events. */
+const ABORTED = new RedriveError(
+  'ATTEMPT_TIMEOUT',
+  'An event of this batch was not accepted within maxWait. Increase maxWait, or use a faster sink.',
+)
 
 const stopping = (name: string) =>
   new RedriveError('STOPPING', `The emitter was closed before sink "${name}" accepted the event.`)

@@ -6,6 +6,7 @@ import type {
   ReplayQuery,
   ReplayResult,
   StoredDeadLetter,
+  StoreFilter,
 } from '../ports/dead-letter-store.ts'
 import type { ResolvedEmitter } from './options.ts'
 import type { SinkResult } from './result.ts'
@@ -17,6 +18,7 @@ export interface SinkRecoveryOptions {
   readonly autoReplay: ResolvedEmitter['autoReplay']
   readonly cleanup: ResolvedEmitter['cleanup']
   readonly clock: Clock
+  readonly maxWaitMs: number
 }
 
 /** 1 s between two health checks of a sink, even when its breaker would allow the next one earlier. */
@@ -63,10 +65,12 @@ export class SinkRecovery {
 
   #after(what: unknown, delayMs: number, work: () => void): void {
     if (this.#isStopped || this.#cancels.has(what)) return
-    const cancel = this.#options.clock.after(delayMs, () => {
+    const run = () => {
       this.#cancels.delete(what)
       work()
-    })
+    }
+    // A schedule or a health check alone does not keep the process alive.
+    const cancel = this.#options.clock.after(delayMs, run, { isBackground: true })
     this.#cancels.set(what, cancel)
   }
 
@@ -89,8 +93,19 @@ export class SinkRecovery {
   }
 
   async #check(sinkQueue: SinkQueue): Promise<void> {
-    await sinkQueue.checkHealth()
+    if (sinkQueue.hasHealthCheck) await sinkQueue.checkHealth()
+    else await this.#probe(sinkQueue)
     if (sinkQueue.phase() !== 'closed') this.#checkAt(sinkQueue)
+  }
+
+  /** Sends one stored event as the probe. Without automatic replay, the next new event is the probe. */
+  async #probe(sinkQueue: SinkQueue): Promise<void> {
+    if (this.#options.autoReplay === undefined || sinkQueue.phase() !== 'halfOpen') return
+    try {
+      await this.replayBatch({ filter: this.#replayable(sinkQueue), limit: 1 })
+    } catch (error) {
+      this.#reportFailure('autoReplay', error)
+    }
   }
 
   // ---- replay -----------------------------------------------------------------------------------
@@ -106,15 +121,11 @@ export class SinkRecovery {
   async #replayAll(sinkQueue: SinkQueue): Promise<void> {
     const { autoReplay, clock } = this.#options
     if (autoReplay === undefined) return
-    const { batch, maxAgeMs } = autoReplay
+    const { batch } = autoReplay
     let [replayed, failed] = [0, 0]
     try {
       for (let isMore = true; isMore && !this.#isStopped; ) {
-        const filter = {
-          sink: sinkQueue.name,
-          class: 'transient',
-          savedAfter: clock.now() - maxAgeMs,
-        } as const
+        const filter = this.#replayable(sinkQueue)
         const done = await this.replayBatch({ filter, limit: batch })
         replayed += done.replayed
         failed += done.failed
@@ -125,6 +136,13 @@ export class SinkRecovery {
     }
     if (replayed + failed === 0) return
     publish({ type: 'replayed', at: clock.now(), source: sinkQueue.name, replayed, failed })
+  }
+
+  /** Returns the filter of the dead letters that are replayed automatically. */
+  #replayable({ name }: SinkQueue): StoreFilter {
+    const { autoReplay, clock } = this.#options
+    const savedAfter = clock.now() - (autoReplay?.maxAgeMs ?? 0)
+    return { sink: name, class: 'transient', savedAfter }
   }
 
   replay(id: string): Promise<boolean> {
@@ -148,8 +166,10 @@ export class SinkRecovery {
       )
     }
     await this.#waitForTurn(sinkQueue)
+    const { clock, maxWaitMs } = this.#options
+    const deadline = clock.now() + maxWaitMs
     const result = await new Promise<SinkResult>((onEnd) =>
-      sinkQueue.add({ event, job, isReplay: true, onEnd }),
+      sinkQueue.add({ event, job, stored: 'replay', deadline, onEnd }),
     )
     if (result.kind === 'delivered') return
     throw new RedriveError(

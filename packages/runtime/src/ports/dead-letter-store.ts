@@ -9,6 +9,10 @@ export type StoredReason =
   | 'rate_limited'
   /** The sink's queue was full. */
   | 'queue_full'
+  /** The sink did not accept it within `maxWait`. */
+  | 'overdue'
+  /** It was stored before it was sent. It is being sent, or the process ended before. */
+  | 'before_send'
   /** The emitter was closed before the sink accepted it. */
   | 'closed'
   /** Its data does not match the schema of its type. */

@@ -21,7 +21,16 @@ export interface Sink {
   /** Maximum events in one `send`. */
   readonly batch: number
   send(events: readonly OutboundEvent[], options: { readonly signal: AbortSignal }): Promise<void>
-  /** Resolves when the destination responds; used only while it is unhealthy. */
-  healthCheck(options: { readonly signal: AbortSignal }): Promise<void>
+  /**
+   * Resolves when the destination would accept events; used only while it is unhealthy. It uses the same method and
+   * path as `send`: a success of another request would close the breaker too early. Absent: the destination has
+   * no such request without an effect, and a real event is the probe.
+   */
+  healthCheck?(options: { readonly signal: AbortSignal }): Promise<void>
   close(): Promise<void>
+}
+
+/** A sink with a health check. */
+export interface CheckedSink extends Sink {
+  healthCheck(options: { readonly signal: AbortSignal }): Promise<void>
 }
