@@ -11,7 +11,7 @@ const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proo
 const BROKERS = `packages/transports/!(memory)/test/**/*.${kinds}.ts`
 const INTEGRATION = [
   `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
-  `packages/stores/redis/test/**/*.${kinds}.ts`,
+  `packages/stores/{postgres,redis}/test/**/*.${kinds}.ts`,
   'packages/{fastify,nestjs}/test/rabbitmq.test.ts',
   'bench/test/**/*.test.ts',
 ]

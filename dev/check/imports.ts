@@ -38,6 +38,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/transports/postgres', mayImport: [...PORTS, 'postgres-internal'] },
   { folder: 'packages/transports/*', mayImport: PORTS },
   { folder: 'packages/sinks', mayImport: PORTS },
+  { folder: 'packages/stores/postgres', mayImport: [...PORTS, 'postgres-internal'] },
   { folder: 'packages/stores/*', mayImport: PORTS },
   { folder: 'packages/telemetry', mayImport: PORTS },
   // They put consumers into frameworks. The memory transport is for tests of users.
@@ -45,7 +46,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/nestjs', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/testing', mayImport: [...PORTS, 'transports/memory'] },
 
-  // Shared by the three packages that use PostgreSQL: transactions, migrations, error messages.
+  // Shared by the four packages that use PostgreSQL: transactions, migrations, error messages.
   { folder: 'packages/postgres-internal', mayImport: PORTS },
 
   // The control plane. Only server and cli choose concrete adapters, in one file each. The

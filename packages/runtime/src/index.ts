@@ -54,6 +54,7 @@ export {
   nonFailingProcessor,
   type ScopeOptions,
 } from './emit/scope.ts'
+export { storeSource, type StoreSourceOptions } from './store-source.ts'
 export {
   type EventNames,
   onEvent,

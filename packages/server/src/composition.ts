@@ -13,8 +13,12 @@ import {
   missingMigrations as missingInOutbox,
   postgresSource,
 } from '@redrive/postgres'
+import { fileStore } from '@redrive/file-store'
+import { postgresStore } from '@redrive/postgres-store'
 import { rabbitmqSource } from '@redrive/rabbitmq'
-import type { DeadLetterSource } from '@redrive/runtime'
+import { redisStore } from '@redrive/redis-store'
+import { type DeadLetterSource, storeSource } from '@redrive/runtime'
+import { createClient } from '@redis/client'
 import { file, webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
@@ -27,7 +31,7 @@ import type { ExportTarget } from './audit/export.ts'
 import type { AlertTarget } from './alerts/deliver-alerts.ts'
 import type { WatchedSource } from './start/brokers.ts'
 import { healthAt } from './start/consumer-health.ts'
-import { boundTo, originsOf } from './start/origins.ts'
+import { boundTo, DEFAULT_STORE, originsOf } from './start/origins.ts'
 import type { Pools } from './start/pools.ts'
 
 /** The only module that imports every broker and every schema. */
@@ -101,7 +105,35 @@ const OPEN: {
   },
   postgres: ({ url, tls, queue }, { pools }, name) =>
     postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
+  fileStore: ({ directory, ...rest }) =>
+    storeSource({ store: fileStore({ directory }), name: directory, ...omitUndefined(rest) }),
+  redisStore: ({ url, prefix, retention = REDIS_RETENTION, ...rest }, { warn }, name) => {
+    const client = createClient({ url: url.reveal() })
+    // Without a listener, a lost connection ends the process. The client connects again.
+    client.on('error', (error: Error) => warn?.(`sources.${name}.redisStore: ${error.message}`))
+    // It connects until it succeeds, and reports each failure as an event.
+    client.connect().catch(() => undefined)
+    const store = redisStore({ client, prefix, retention })
+    const source = storeSource({ store, name: prefix, ...omitUndefined(rest) })
+    const close = source.close.bind(source)
+    source.close = async () => {
+      await close()
+      if (client.isOpen) client.destroy()
+    }
+    return source
+  },
+  postgresStore: ({ url, tls, name: store = DEFAULT_STORE, ...rest }, { pools }, name) => {
+    const pool = pools.at({ url, tls, where: `sources.${name}.postgresStore.tls` })
+    return storeSource({
+      store: postgresStore({ pool, name: store }),
+      name: store,
+      ...omitUndefined(rest),
+    })
+  },
 }
+
+/** 30 days, like the retention of open dead letters in other stores. */
+const REDIS_RETENTION = '30d'
 
 const open = <Kind extends BrokerKind>(
   kind: Kind,

@@ -79,7 +79,7 @@ export class BeforeSend {
         const onEnd = ({ kind }: SinkResult) =>
           kind === 'delivered' || kind === 'dropped' ? resolve() : reject(NOT_DELIVERED)
         const deadline = clock.now() + maxWaitMs
-        this.#sinkQueue.send({ event, job, stored: 'before_send', deadline, onEnd })
+        this.#sinkQueue.send({ event, job, stored: 'pending', deadline, onEnd })
         return promise
       })
       // Another process or an automatic replay sends it.
@@ -103,7 +103,7 @@ export class BeforeSend {
     const ended = {
       event,
       job,
-      stored: 'before_send',
+      stored: 'pending',
       deadline: 0,
       onEnd: () => undefined,
     } as const

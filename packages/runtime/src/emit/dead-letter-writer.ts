@@ -70,8 +70,22 @@ export class DeadLetterWriter {
     })
   }
 
-  deadLetterOf({ event, job }: QueuedEvent, why: Undelivered, sink: string): StoredDeadLetter {
-    return { id: `${event.id}/${sink}`, sink, event, job, savedAt: this.#clock.now(), ...why }
+  deadLetterOf(
+    { event, job, requested }: QueuedEvent,
+    why: Undelivered,
+    sink: string,
+  ): StoredDeadLetter {
+    const deadLetter = {
+      id: `${event.id}/${sink}`,
+      sink,
+      event,
+      job,
+      savedAt: this.#clock.now(),
+      ...why,
+    }
+    if (requested === undefined) return deadLetter
+    const { cycleNumber, ...replay } = requested
+    return { ...deadLetter, ...replay, cycle: { ...why.cycle, number: cycleNumber } }
   }
 
   /** Saves a dead letter as soon as the store has room. */

@@ -1,5 +1,5 @@
 import { type BreakerPhase, type Failure, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
-import type { StoredReason } from '../ports/dead-letter-store.ts'
+import type { StoredDeadLetter, StoredReason } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
 
 /** The result of an event at one sink. */
@@ -59,9 +59,11 @@ export interface QueuedEvent {
   readonly job: string | undefined
   /**
    * Why the event is in the store already. It stays there until it is delivered. `'replay'`: it comes from the
-   * store, and the entry is left unchanged. `'before_send'`: the entry has no failure yet.
+   * store, and the entry is left unchanged. `'pending'`: the entry has no failure yet.
    */
-  readonly stored: 'replay' | 'before_send' | undefined
+  readonly stored: 'replay' | 'pending' | undefined
+  /** The requested replay that this event is, and its cycle. Absent: none. */
+  readonly requested?: Pick<StoredDeadLetter, 'replayId'> & { readonly cycleNumber: number }
   /** Time at which it stops waiting for its sink. */
   readonly deadline: number
   /** Called when the queue has room, instead of sending it: it is stored first. Default: it is sent. */
@@ -109,6 +111,10 @@ export const OVERDUE: Undelivered = beforeAnyAttempt(
 export const BEFORE_SEND: Undelivered = beforeAnyAttempt(
   'before_send',
   'the event was stored before it was sent, and the process ended before the sink accepted it',
+)
+export const REPLAY_REQUESTED: Undelivered = beforeAnyAttempt(
+  'replay_requested',
+  'a replay was requested, and no emitter has sent the event yet',
 )
 export const CLOSED: Undelivered = beforeAnyAttempt(
   'closed',

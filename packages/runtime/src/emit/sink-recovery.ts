@@ -157,7 +157,8 @@ export class SinkRecovery {
   }
 
   /** Sends to its sink, as breaker and budget allow; rejects when it was not delivered. */
-  async #send({ event, job, sink }: StoredDeadLetter): Promise<void> {
+  async #send(deadLetter: StoredDeadLetter): Promise<void> {
+    const { event, job, sink, reason, cycle, replayId } = deadLetter
     const sinkQueue = this.#options.sinkQueues.find(({ name }) => name === sink)
     if (sinkQueue === undefined) {
       throw new RedriveError(
@@ -169,9 +170,21 @@ export class SinkRecovery {
     const { clock, maxWaitMs } = this.#options
     const deadline = clock.now() + maxWaitMs
     const result = await new Promise<SinkResult>((onEnd) =>
-      sinkQueue.add({ event, job, stored: 'replay', deadline, onEnd }),
+      sinkQueue.add({
+        event,
+        job,
+        // A requested replay that fails gets its failure, so that the control plane reads it again.
+        ...(reason === 'replay_requested'
+          ? {
+              stored: 'pending',
+              requested: { ...(replayId !== undefined && { replayId }), cycleNumber: cycle.number },
+            }
+          : { stored: 'replay' }),
+        deadline,
+        onEnd,
+      }),
     )
-    if (result.kind === 'delivered') return
+    if (result.kind === 'delivered' || result.kind === 'dropped') return
     throw new RedriveError(
       'REPLAY_FAILED',
       `Sink "${sinkQueue.name}" did not accept event "${event.id}". The event stays in the store.`,

@@ -13,6 +13,8 @@ export type StoredReason =
   | 'overdue'
   /** It was stored before it was sent. It is being sent, or the process ended before. */
   | 'before_send'
+  /** The control plane returned it to the store. An emitter sends it. */
+  | 'replay_requested'
   /** The emitter was closed before the sink accepted it. */
   | 'closed'
   /** Its data does not match the schema of its type. */
@@ -30,6 +32,8 @@ export interface StoredDeadLetter {
   /** The job that emitted it, when the job has a name. */
   readonly job: string | undefined
   readonly savedAt: number
+  /** Id of the replay that returned it to the store. Absent: it was never replayed by the control plane. */
+  readonly replayId?: string
 }
 
 /** A filter of stored dead letters. All given fields must match. */

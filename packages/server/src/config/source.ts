@@ -82,6 +82,39 @@ const postgres = z.strictObject({
   queue: text(255).describe('Queue of the outbox'),
 })
 
+const leaveTransientFor = duration('0s', '3650d')
+  .describe(
+    "How long transient failures are left in the store, because `autoReplay` of the emitters sends them: its `maxAge`. Default '1d'",
+  )
+  .optional()
+
+const fileStore = z.strictObject({
+  directory: text().describe(
+    'Directory of the store. The server must run as the user of the emitters',
+  ),
+  leaveTransientFor,
+})
+
+const redisStore = z.strictObject({
+  url: secretUrl(['redis:', 'rediss:']).describe('URL of the Redis or Valkey server'),
+  prefix: text(200).describe('Prefix of the store, as in the emitters'),
+  retention: duration('1s', '3650d')
+    .describe("How long a replayed event is kept until an emitter sends it. Default '30d'")
+    .optional(),
+  leaveTransientFor,
+})
+
+const postgresStore = z.strictObject({
+  url: secretUrl(POSTGRES)
+    .describe('URL of the database with the store. Default: the database of the server')
+    .optional(),
+  tls: clientTls
+    .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
+    .optional(),
+  name: text(200).describe("Name of the store, as in the emitters. Default 'default'").optional(),
+  leaveTransientFor,
+})
+
 const replay = z.strictObject({
   health: secretUrl(['http:', 'https:'])
     .describe(
@@ -129,8 +162,11 @@ const hasValidNames = (pointers: Readonly<Record<string, string>>) => {
   return names.length <= 8 && names.every((name) => name.length >= 1 && name.length <= 64)
 }
 
+/** Stores of sinks. No consumer confirms replays of their events. */
+export const STORES = ['fileStore', 'redisStore', 'postgresStore'] as const
+
 /** The kinds of broker. After you add one, the compiler lists the tables that need a new row. */
-export const BROKERS = ['rabbitmq', 'kafka', 'postgres'] as const
+export const BROKERS = ['rabbitmq', 'kafka', 'postgres', ...STORES] as const
 
 export type BrokerKind = (typeof BROKERS)[number]
 
@@ -139,6 +175,9 @@ export const source = z
     rabbitmq: rabbitmq.describe('Source on RabbitMQ. A source has exactly one broker').optional(),
     kafka: kafka.describe('Source on Kafka').optional(),
     postgres: postgres.describe('Source on a PostgreSQL outbox').optional(),
+    fileStore: fileStore.describe('Dead letters of sinks in a file store').optional(),
+    redisStore: redisStore.describe('Dead letters of sinks in a Redis store').optional(),
+    postgresStore: postgresStore.describe('Dead letters of sinks in a PostgreSQL store').optional(),
     handler: text(255)
       .describe('Name of the handler of the messages, for display and filters. Default: none')
       .optional(),

@@ -7,9 +7,10 @@ import type { ClientTls } from './tls.ts'
 export function tlsProblems({ database, sources }: Config): readonly Problem[] {
   return [
     ...postgresProblems(['database'], database),
-    ...Object.entries(sources).flatMap(([name, { rabbitmq, postgres, replay }]) => [
+    ...Object.entries(sources).flatMap(([name, { rabbitmq, postgres, postgresStore, replay }]) => [
       ...rabbitmqProblems(['sources', name, 'rabbitmq'], rabbitmq),
       ...postgresProblems(['sources', name, 'postgres'], postgres),
+      ...postgresProblems(['sources', name, 'postgresStore'], postgresStore),
       ...postgresProblems(['sources', name, 'replay', 'inbox'], replay?.inbox),
     ]),
   ]

@@ -14,6 +14,7 @@ import type { NewToken, TokenRequest } from '../identity/port.ts'
 import { originsOf } from './origins.ts'
 import { createAlerting, type AlertTarget, type DeliverAlerts } from '../alerts/deliver-alerts.ts'
 import type { Log } from './log.ts'
+import { STORES } from '../config/source.ts'
 
 /** The components that all parts of a process share. */
 export interface ServerComponents {
@@ -55,12 +56,14 @@ export function createParts(config: Config, pool: Pool): ServerComponents {
 const originsIn = ({ sources }: Config) =>
   Object.fromEntries(Object.entries(sources).map(([name, config]) => [name, originsOf(config)]))
 
-/** Returns what shows the outcomes of replays, for the sources that set it. */
+/** Returns what shows the outcomes of replays, for the sources that set it. No emitter confirms a replay. */
 const proofsIn = ({ sources }: Config) =>
   Object.fromEntries(
-    Object.entries(sources).flatMap(([name, { replay }]) =>
-      replay?.proof === undefined ? [] : [[name, replay.proof]],
-    ),
+    Object.entries(sources).flatMap(([name, config]) => {
+      const isStore = STORES.some((kind) => config[kind] !== undefined)
+      const proof = config.replay?.proof ?? (isStore ? 'returns' : undefined)
+      return proof === undefined ? [] : [[name, proof]]
+    }),
   )
 
 /** Creates a token for a user without the API. The caller needs the config and the database. */

@@ -2,13 +2,19 @@ import { RedriveError } from '@redrive/core'
 import type { DeadLetterSource } from '@redrive/runtime'
 import { type BrokerKind, kindOf, type SourceConfig } from '../config/source.ts'
 
-/** The queue or topic of a source, by its broker. */
+/** The default name of a PostgreSQL store. */
+export const DEFAULT_STORE = 'default'
+
+/** The queue, topic or store of a source, by its broker. */
 const ORIGIN: {
   readonly [Kind in BrokerKind]: (config: NonNullable<SourceConfig[Kind]>) => string
 } = {
   rabbitmq: ({ queue }) => queue,
   kafka: ({ topic }) => topic,
   postgres: ({ queue }) => queue,
+  fileStore: ({ directory }) => directory,
+  redisStore: ({ prefix }) => prefix,
+  postgresStore: ({ name }) => name ?? DEFAULT_STORE,
 }
 
 /** Returns the allowed replay destinations of a source: its queue or topic, and `replay.allowedOrigins`. */
