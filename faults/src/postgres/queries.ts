@@ -15,6 +15,7 @@ const MOST = 4
 
 const isTurn = ({ text }: Sent) => text.includes('redrive.outbox_turn(')
 
+const isStep = (text: string) => /outbox_maintenance_step\(|'statement_timeout'/.test(text)
 const isEffect = (text: string) => text.includes('insert into faults_effects')
 const isForget = (text: string) => text.includes('redrive.inbox_forget(')
 
@@ -58,7 +59,13 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
   ready: ({ text }) => text.includes('to_regprocedure('),
   clock: ({ text }) => text.includes('pg_catalog.clock_timestamp()'),
   retain: ({ text }) => text.includes('redrive.outbox_retain('),
-  maintain: ({ text }) => text.includes('redrive.outbox_maintain('),
+  maintain: ({ text, trail }) =>
+    /redrive\.outbox_maintenance_step\(|'redrive\.outbox_' \|\||delete from redrive\.replay_confirmation/.test(
+      text,
+    ) ||
+    isStep(text) ||
+    (text === 'commit' && isStep(trail)) ||
+    text === 'begin isolation level read committed',
   listen: ({ text }) => text.startsWith('listen '),
   ping: ({ text, trail }) => text === 'select 1' && trail === '',
   claim: (sent) => isTurn(sent) && Number(sent.values[MOST]) > 0,
@@ -73,7 +80,7 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
   'inbox enter': ({ text }) => text.includes('insert into redrive.event_handled'),
   'inbox seen': ({ text }) => text.includes('select fingerprint'),
   'inbox effect': ({ text }) => isEffect(text),
-  'inbox commit': ({ text, trail }) => text === 'commit' && !isForget(trail),
+  'inbox commit': ({ text, trail }) => text === 'commit' && !isForget(trail) && !isStep(trail),
   'inbox rollback': ({ text }) => text === 'rollback',
   'inbox forget': ({ text }) => isForget(text),
   'inbox forget commit': ({ text, trail }) => text === 'commit' && isForget(trail),

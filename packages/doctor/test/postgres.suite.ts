@@ -73,7 +73,7 @@ const SEEDS: readonly Seed[] = [
   {
     name: 'an outbox of an older release',
     expected: 'postgres.schema-old',
-    sql: ["delete from redrive.migration where name = '0005-settings'"],
+    sql: ["delete from redrive.migration where name = '0006-maintenance'"],
   },
   {
     name: 'a catalog of an older release',

@@ -16,7 +16,8 @@ const WITHHELD: Readonly<Record<string, string>> = {
   'redrive_server.audit_key': 'insert, update, delete',
 }
 
-const MAINTAIN = 'redrive.outbox_maintain(interval, interval, text)'
+/** It and the functions that it calls run as the owner. */
+const MAINTAIN = 'redrive.outbox_maintenance_step(interval, interval, text[])'
 
 /**
  * Returns the SQL that lets a role run the server without owning the tables. The owner runs it after each migration,
@@ -46,9 +47,7 @@ grant usage on schema ${schemas} to ${name};
 revoke all on all tables in schema ${schemas} from ${name};
 grant select, insert, update, delete on all tables in schema ${schemas} to ${name};
 grant usage on all sequences in schema ${schemas} to ${name};
-${withheld.join('')}-- Only an owner can create and drop partitions. The functions of the catalog already run as the owner.
-alter function ${MAINTAIN} security definer set search_path = pg_catalog, pg_temp;
-revoke execute on function ${MAINTAIN} from public;
+${withheld.join('')}-- Only an owner can create and drop partitions. These functions run as the owner.
 grant execute on function ${MAINTAIN} to ${name};
 commit;
 `

@@ -152,7 +152,7 @@ describe('a role that does not own the tables', () => {
       `select redrive.outbox_make_partition((now() at time zone 'UTC')::date - 9),
         'redrive.outbox_' || to_char((now() at time zone 'UTC')::date - 9, 'YYYYMMDD') as name`,
     )
-    await pool.query(`select redrive.outbox_maintain('2 days', '14 days', '${QUEUE}')`)
+    await pool.query(`call redrive.outbox_maintain('2 days', '14 days', '${QUEUE}')`)
     expect(await daysOf('redrive.outbox')).not.toContain(rows[0]?.name)
   })
 
@@ -177,7 +177,7 @@ describe('a role that does not own the tables', () => {
     )
     await owner.query('rollback').catch(() => undefined)
     const { rows } = await superuser.query<{ can: boolean }>(
-      `select has_function_privilege('public', 'redrive.outbox_maintain(interval, interval, text)', 'execute') as can`,
+      `select has_function_privilege('public', 'redrive.outbox_maintenance_step(interval, interval, text[])', 'execute') as can`,
     )
     expect(rows).toEqual([{ can: false }])
   })

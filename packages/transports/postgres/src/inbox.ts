@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Duration } from '@redrive/core'
 import { FUNCTION, readOptions } from '@redrive/core/internal'
 import type { Inbox, InboxResult, InboxAttempt, InboxEntry } from '@redrive/runtime'
@@ -60,14 +61,29 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
     'pool' in options ? Math.max(1, options.pool.options.max - RESERVED_CONNECTIONS) : undefined
   const deletedAt = new Map<string, number>()
 
+  /** Deletes old keys until none is left, one step per transaction. */
+  async function deleteInSteps(consumer: string): Promise<void> {
+    let deleted = KEYS_PER_STEP
+    while (deleted >= KEYS_PER_STEP) {
+      const startedAt = performance.now()
+      await transaction(async (tx) => {
+        const [row] = await rowsOf<{ deleted: string | number }>(query(tx), DELETE_OLD_KEYS, [
+          consumer,
+          retentionMs,
+        ])
+        deleted = Number(row?.deleted ?? 0)
+      })
+      // Half of the time is left to the handlers.
+      await sleep(performance.now() - startedAt, undefined, { ref: false })
+    }
+  }
+
   /** Deletes old keys once per hour, in the background. */
   function deleteOldKeysHourly(consumer: string): void {
     const now = performance.now()
     if (now < (deletedAt.get(consumer) ?? -DELETE_INTERVAL_MS) + DELETE_INTERVAL_MS) return
     deletedAt.set(consumer, now)
-    const deleting = transaction(async (tx) => {
-      await rowsOf(query(tx), DELETE_OLD_KEYS, [consumer, retentionMs])
-    })
+    const deleting = deleteInSteps(consumer)
     // An error is ignored: additional keys do no harm, and the next attempt is in an hour.
     deleting.catch(() => undefined)
   }
@@ -127,6 +143,9 @@ function isSerializationFailure(error: unknown): boolean {
 
 /** Thrown to roll the transaction back. */
 const NOT_NEW = new Error('The key was handled before.')
+
+/** 10,000 keys, the limit of `redrive.inbox_forget`: with as many deleted, there are probably more. */
+const KEYS_PER_STEP = 10_000
 
 /** 1 hour. */
 const DELETE_INTERVAL_MS = 3_600_000

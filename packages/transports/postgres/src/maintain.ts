@@ -1,7 +1,14 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
-import type { Pool } from 'pg'
-import { rowsOf } from './queryable.ts'
-import { MAINTAIN } from './sql/maintain.ts'
+import { inTransaction, queryInTime } from '@redrive/postgres-internal'
+import type { Pool, PoolClient } from 'pg'
+import {
+  DAYS_AHEAD,
+  DELETE_CONFIRMATIONS_OF_OLD,
+  MAINTENANCE_STEP,
+  NO_TIMEOUT,
+} from './sql/maintain.ts'
+import { RETAIN } from './sql/transport.ts'
+import { runStatement } from './statement.ts'
 
 export interface MaintainOptions {
   /**
@@ -22,21 +29,83 @@ export interface MaintenanceResult {
   readonly partitionsDropped: number
   /** Number of rows deleted where no partition could be dropped. */
   readonly rowsDeleted: number
+  /**
+   * Partitions that could not be created, detached or dropped now: another session held a lock, or the day has too
+   * many rows that are needed. The next maintenance tries them again.
+   */
+  readonly skipped: readonly string[]
 }
 
+/** 10 minutes for one step: it may read a day of millions of rows, without a lock that others wait for. */
+const STEP_MS = 600_000
+/** A step holds no other sessions up, but it uses the disk: the next one waits as long as the last one took. */
+const MAX_PAUSE_MS = 1_000
+
+type Step = [done: string | null, subject: string | null, amount: string | null]
+
 /**
- * Creates and drops partitions. Consumers do this every hour for their queue. Call it for each queue whose
- * consumers have a role without this permission.
+ * Creates and drops partitions and deletes expired rows, in steps of one short transaction each. Consumers do this every
+ * hour. Other calls that run at the same time do nothing.
  */
-export async function maintain(pool: Pool, options: MaintainOptions): Promise<MaintenanceResult> {
-  const keep = [options.deliveredRetention, options.deadLetterRetention].map(parseDuration)
-  if (keep.includes(undefined)) {
-    const message = `deliveredRetention and deadLetterRetention: expected durations such as '2d', got ${options.deliveredRetention} and ${options.deadLetterRetention}`
-    throw new RedriveError('POLICY_INVALID', message)
+export async function maintain(
+  pool: Pool,
+  options: MaintainOptions,
+  signal?: AbortSignal,
+): Promise<MaintenanceResult> {
+  const keep = retentionOf(options)
+  const defaults = options.queue === undefined ? keep : [null, null]
+  if (options.queue !== undefined) await runStatement(pool, RETAIN, [options.queue, ...keep])
+  await runStatement(pool, DELETE_CONFIRMATIONS_OF_OLD, [])
+  const count = { made: 0, dropped: 0, deleted: 0 }
+  const skipped: string[] = []
+  while (signal?.aborted !== true) {
+    const startedAt = performance.now()
+    const [done, subject, amount] = await runStep(pool, [...defaults, skipped])
+    if (done === null) break
+    if (done === 'skipped') skipped.push(subject ?? '')
+    if (done === 'made' || done === 'dropped') count[done] += 1
+    if (done === 'deleted') count.deleted += Number(amount)
+    await pause(Math.min(MAX_PAUSE_MS, performance.now() - startedAt))
   }
-  const [maintained] = await rowsOf<MaintenanceResult>(pool, MAINTAIN, [
-    ...keep,
-    options.queue ?? null,
-  ])
-  return maintained as MaintenanceResult
+  const { made, dropped, deleted } = count
+  return { partitionsCreated: made, partitionsDropped: dropped, rowsDeleted: deleted, skipped }
 }
+
+/** 2 days: partitions are created a week ahead, so maintenance has failed for five days. */
+const MIN_DAYS_AHEAD = 2
+
+/** Throws when the partitions of the next days are missing. Their events would go to the default partition. */
+export async function verifyDaysAhead(pool: Pool): Promise<void> {
+  const [[days] = ['8']] = await runStatement<[string]>(pool, DAYS_AHEAD, [])
+  if (Number(days) > MIN_DAYS_AHEAD) return
+  throw new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `The outbox has partitions for ${Number(days) - 1} days after today only. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "redrive.outbox", then run maintain().`,
+  )
+}
+
+function retentionOf({ deliveredRetention, deadLetterRetention }: MaintainOptions) {
+  const keep = [deliveredRetention, deadLetterRetention].map(parseDuration)
+  if (!keep.includes(undefined)) return keep
+  const message = `deliveredRetention and deadLetterRetention: expected durations such as '2d', got ${deliveredRetention} and ${deadLetterRetention}`
+  throw new RedriveError('POLICY_INVALID', message)
+}
+
+async function runStep(pool: Pool, values: readonly unknown[]): Promise<Step> {
+  const work = async (client: PoolClient) => {
+    await queryInTime(client, NO_TIMEOUT)
+    const [step = [null, null, null]] = await queryInTime<Step>(
+      client,
+      MAINTENANCE_STEP,
+      values,
+      STEP_MS,
+    )
+    return step
+  }
+  return inTransaction(pool, work, { begin: 'begin isolation level read committed' })
+}
+
+const pause = (ms: number) =>
+  new Promise<void>((resolve) => {
+    setTimeout(resolve, ms).unref()
+  })

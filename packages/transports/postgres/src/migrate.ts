@@ -11,6 +11,7 @@ import { FUNCTIONS } from './migrations/0002-functions.ts'
 import { REPLAYS } from './migrations/0003-replays.ts'
 import { RETENTION } from './migrations/0004-retention.ts'
 import { SETTINGS } from './migrations/0005-settings.ts'
+import { MAINTENANCE_STEPS } from './migrations/0006-maintenance.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -20,9 +21,10 @@ const MIGRATIONS: SchemaMigrations = {
     '0003-replays': REPLAYS,
     '0004-retention': RETENTION,
     '0005-settings': SETTINGS,
+    '0006-maintenance': MAINTENANCE_STEPS,
   },
   // Creates the first partitions, so that the first event does not go to the default one. A migration must
-  // not run `outbox_maintain`: that deletes rows, and only consumers have the retention of each queue.
+  // not run the maintenance: that deletes rows, and only consumers have the retention of each queue.
   afterwards: 'select redrive.outbox_make_partitions()',
 }
 

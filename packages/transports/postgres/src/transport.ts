@@ -19,7 +19,7 @@ import { verifySchema } from './declare.ts'
 import { type ClaimedRow, type PostgresDelivery, toDelivery } from './delivery.ts'
 import { appliedResult, changeOf } from './enact.ts'
 import { renewLeases } from './leases.ts'
-import { maintain } from './maintain.ts'
+import { maintain, verifyDaysAhead } from './maintain.ts'
 import { onWake } from './notify.ts'
 import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { CLOCK, RETAIN } from './sql/transport.ts'
@@ -46,6 +46,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   readonly #inFlight = new Map<PostgresDelivery, number>()
   readonly #schedule = new ClaimSchedule(() => this.#requestTurn())
   readonly #clock = new DatabaseClock()
+  readonly #closing = new AbortController()
   #pending: PendingEnactment[] = []
   #receiver: Receiver<PostgresDelivery> | undefined
   #limit = 1
@@ -92,15 +93,18 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #maintainHourly(needs: TransportNeeds | undefined): void {
     const { pool, queue, deliveredRetentionMs } = this.#options
     const runMaintenance = () => {
-      maintain(pool, {
+      const reportError = (error: unknown) => {
+        if (this.#isClosed) return
+        this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error })
+      }
+      const retention = {
         queue,
         deliveredRetention: deliveredRetentionMs,
         deadLetterRetention: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
-      }).catch((error: unknown) => {
-        if (!this.#isClosed) {
-          this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error })
-        }
-      })
+      }
+      maintain(pool, retention, this.#closing.signal)
+        .then(({ skipped }) => (skipped.length > 0 ? verifyDaysAhead(pool) : undefined))
+        .catch(reportError)
     }
     runMaintenance()
     this.#maintenanceTimer = setInterval(runMaintenance, MAINTAIN_MS).unref()
@@ -266,6 +270,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   async close(): Promise<void> {
     this.#isPaused = true
+    this.#closing.abort()
     this.#stopWaking?.()
     this.#schedule.stop()
     clearInterval(this.#heartbeat)

@@ -454,6 +454,21 @@ export function inboxes(url: string, pool: Pool): void {
     )
 
     it(
+      'continues until none is left, beyond the limit of one step',
+      on(async (rig) => {
+        await rig.query(
+          `insert into redrive.event_handled
+           select $1, 'old-' || n, 'f', now() - interval '31 days' from generate_series(1, 25000) n`,
+          [rig.queue],
+        )
+        const inbox = postgresInbox({ pool })
+        await inbox.handle(entryOf(rig, 'f', 'new'), () => Promise.resolve())
+        await until('the old ones are gone', async () => (await keysOf(rig)).length === 1)
+        expect(await keysOf(rig)).toEqual(['new'])
+      }),
+    )
+
+    it(
       'does not wait for a locked key',
       on(async (rig) => {
         await old(rig, rig.queue, 'held', 31)

@@ -2,7 +2,7 @@ import { type Duration, isRedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
 import { maintain } from '../src/index.ts'
-import { type Database, floorAt, idAt, ownDatabase } from './database.ts'
+import { type Database, floorAt, idAt, ownDatabase, psql } from './database.ts'
 import { onRig, type Rig, refusal, settle, until, within } from './rig.ts'
 import { poolOn } from './services.ts'
 
@@ -34,13 +34,14 @@ select from pg_locks l join pg_database d on d.oid = l.database
 where not l.granted and l.locktype = 'relation' and d.datname = current_database()`
 
 /** The default lock timeout. */
-const LOCK_TIMEOUT = `select proconfig from pg_proc where oid = 'redrive.outbox_maintain(interval, interval, text)'::regprocedure`
+const LOCK_TIMEOUT = `select proconfig from pg_proc where oid = 'redrive.outbox_detach_day(regclass, interval, interval)'::regprocedure`
 
 /** A longer lock timeout, so that the test can act during the wait. */
 const waitLonger = (pool: Pool, timeout: string) =>
-  pool.query(
-    `alter function redrive.outbox_maintain(interval, interval, text) set lock_timeout = '${timeout}'`,
-  )
+  pool.query(`
+    alter function redrive.outbox_maintenance_step(interval, interval, text[]) set lock_timeout = '${timeout}';
+    alter function redrive.outbox_detach_day(regclass, interval, interval) set lock_timeout = '${timeout}';
+    alter function redrive.outbox_make_partition(date) set lock_timeout = '${timeout}'`)
 
 type Kind = 'pending' | 'in_flight' | 'delivered' | 'failed'
 
@@ -100,12 +101,14 @@ export function maintaining(url: string, pool: Pool): void {
           partitionsCreated: 1,
           partitionsDropped: 0,
           rowsDeleted: 0,
+          skipped: [],
         })
         expect(await partitionsOf(own)).toEqual([...week, 'outbox_default'])
         expect(await maintain(own, KEEP)).toEqual({
           partitionsCreated: 0,
           partitionsDropped: 0,
           rowsDeleted: 0,
+          skipped: [],
         })
         const id = await rig.outbox.add(own, { body: 1 })
         expect(await placesOf(own)).toEqual({ [id]: week[0] })
@@ -160,6 +163,7 @@ export function maintaining(url: string, pool: Pool): void {
           partitionsCreated: 0,
           partitionsDropped: 0,
           rowsDeleted: 2,
+          skipped: [],
         })
         expect(Object.keys(await placesOf(own)).sort()).toEqual([waiting, ...kept].sort())
         const { transport, hand } = await rig.start({ pool: own })
@@ -180,6 +184,7 @@ export function maintaining(url: string, pool: Pool): void {
           partitionsCreated: 1,
           partitionsDropped: 0,
           rowsDeleted: 0,
+          skipped: [soon],
         })
         expect(await partitionsOf(own)).toContain(later)
         expect(await placesOf(own)).toEqual({ [id]: 'outbox_default' })
@@ -214,7 +219,7 @@ export function maintaining(url: string, pool: Pool): void {
       on(async (rig, { pool: own }) => {
         const { rows: shipped } = await own.query(LOCK_TIMEOUT)
         expect(shipped).toMatchObject([
-          { proconfig: expect.arrayContaining(['lock_timeout=200ms']) as unknown },
+          { proconfig: expect.arrayContaining(['lock_timeout=50ms']) as unknown },
         ])
         await waitLonger(own, '2s')
         const name = await makePartition(own, 10)
@@ -268,14 +273,19 @@ export function maintaining(url: string, pool: Pool): void {
         const first = await own.connect()
         await first.query('begin')
         const { rows } = await first.query(
-          `select dropped from redrive.outbox_maintain('2 days', '14 days')`,
+          `select done from redrive.outbox_maintenance_step('2 days', '14 days', '{}')`,
         )
-        expect(rows).toEqual([{ dropped: 1 }])
+        expect(rows).toEqual([{ done: 'detached' }])
         const second = within('the second', maintain(own, KEEP))
-        expect(await second).toEqual({ partitionsCreated: 0, partitionsDropped: 0, rowsDeleted: 0 })
+        expect(await second).toEqual({
+          partitionsCreated: 0,
+          partitionsDropped: 0,
+          rowsDeleted: 0,
+          skipped: [],
+        })
         await first.query('commit')
         first.release()
-        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 0 })
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 1 })
       }),
     )
 
@@ -436,15 +446,14 @@ export function maintaining(url: string, pool: Pool): void {
       on(async (_, { pool: own }) => {
         const first = await own.connect()
         await first.query('begin')
-        await first.query(`select redrive.outbox_maintain('2 days', '14 days', 'emails')`)
+        await first.query(`select redrive.outbox_retain('emails', '2 days', '14 days')`)
+        await first.query(`select redrive.outbox_maintenance_step(null, null, '{}')`)
         const ofLedger = {
           queue: 'ledger',
           deliveredRetention: '60d',
           deadLetterRetention: '90d',
         } as const
         await within('the second', maintain(own, ofLedger))
-        // Waits for the row of its queue, then skips it: the first call stores the same.
-        await within('the third', maintain(own, { queue: 'emails', ...KEEP }))
         await first.query('commit')
         first.release()
         const { rows } = await own.query(
@@ -454,6 +463,79 @@ export function maintaining(url: string, pool: Pool): void {
           { queue: 'emails', days: 14 },
           { queue: 'ledger', days: 90 },
         ])
+      }),
+    )
+
+    it(
+      'moves all dead letters of an old day, in steps, and deletes them when they expire',
+      on(async (_, { pool: own }) => {
+        const day = await makePartition(own, 10)
+        const at = startOfDay(10).toString(16).padStart(12, '0')
+        await own.query(
+          `insert into redrive.outbox (id, queue, status, due_at, failed_at, deleted_at, payload)
+           select ('${at.slice(0, 8)}-${at.slice(8)}-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'ledger', 'failed', null,
+             now() - interval '9 days', case when n % 2 = 0 then now() end, ''
+           from generate_series(1, 12001) n`,
+        )
+        const longer = { deliveredRetention: '2d', deadLetterRetention: '14d' } as const
+        expect(await maintain(own, { queue: 'ledger', ...longer })).toMatchObject({
+          partitionsDropped: 1,
+          skipped: [],
+        })
+        expect(await partitionsOf(own)).not.toContain(day)
+        expect(Object.keys(await placesOf(own))).toHaveLength(12_001)
+        const shorter = { deliveredRetention: '2d', deadLetterRetention: '5d' } as const
+        expect(await maintain(own, { queue: 'ledger', ...shorter })).toMatchObject({
+          rowsDeleted: 12_001,
+        })
+      }),
+    )
+
+    it(
+      'finishes a day that an earlier run detached, and keeps a day that a user detached',
+      on(async (rig, database) => {
+        const { pool: own } = database
+        const [ours, theirs] = [await makePartition(own, 10), await makePartition(own, 12)]
+        const dead = await oldRow(database, rig.queue, 'failed', { addedDaysAgo: 10, daysAgo: 9 })
+        await own.query(`alter table redrive.outbox detach partition redrive.${ours};
+          alter table redrive.${ours} rename to ${ours.replace('_', '_dropping_')};
+          alter table redrive.outbox detach partition redrive.${theirs}`)
+        expect(await placesOf(own)).toEqual({})
+        expect(await maintain(own, KEEP)).toMatchObject({ partitionsDropped: 1 })
+        expect(await placesOf(own)).toEqual({ [dead]: 'outbox_default' })
+        const { rows } = await own.query(`select to_regclass('redrive.${theirs}')::text as name`)
+        expect(rows).toEqual([{ name: `redrive.${theirs}` }])
+      }),
+    )
+
+    it(
+      'runs from psql with call',
+      on(async (_, { pool: own, url: ownUrl }) => {
+        const day = await makePartition(own, 10)
+        await psql(ownUrl, `call redrive.outbox_maintain('2 days', '14 days', 'billing');`)
+        expect(await partitionsOf(own)).not.toContain(day)
+        const { rows } = await own.query('select queue from redrive.outbox_retention')
+        expect(rows).toEqual([{ queue: 'billing' }])
+      }),
+    )
+
+    it(
+      'reports days that are missing, although the role may run it',
+      on(async (rig, { pool: own }) => {
+        for (const ahead of [-1, -2, -3]) {
+          await own.query(`drop table redrive.${nameOf(startOfDay(ahead))}`)
+        }
+        // A session that keeps its lock, as a forgotten transaction does.
+        const forgotten = await own.connect()
+        await forgotten.query('begin; lock table redrive.outbox in share update exclusive mode')
+        const events = rig.events()
+        await rig.start({ pool: own, maintain: true })
+        const reports = () =>
+          events.flatMap((event) => (event.type === 'user_code_failed' ? [event.error] : []))
+        await until('it is reported', () => reports().length > 0)
+        expect(String(reports()[0])).toContain('partitions for 0 days after today')
+        await forgotten.query('rollback')
+        forgotten.release()
       }),
     )
 

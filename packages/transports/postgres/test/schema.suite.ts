@@ -24,6 +24,7 @@ const RELEASED = [
   '0003-replays',
   '0004-retention',
   '0005-settings',
+  '0006-maintenance',
 ]
 
 /** Every object of the schema, as text, to compare two ways of creating it. */

@@ -11,7 +11,7 @@ export const HANDLED: string = `
 select key from redrive.event_handled where consumer = $1 and key = any($2::text[])`
 
 export const DELETE_OLD_KEYS: string = `
-select redrive.inbox_forget($1::text, $2::double precision * interval '1 millisecond')`
+select redrive.inbox_forget($1::text, $2::double precision * interval '1 millisecond') as deleted`
 
 /** Sets the idle timeout after which the server ends the transaction. The attempt has ended by then. */
 export const SET_IDLE_TIMEOUT: string = `

@@ -15,7 +15,7 @@ select redrive.outbox_retain($1, ${interval('$2')}, ${interval('$3')})`
 
 /** Checks for an object of the last migration: an older outbox_turn would misread some arguments. */
 export const SCHEMA_STATE: string = `
-select pg_catalog.to_regprocedure('redrive.outbox_retain(text, interval, interval)') is not null,
+select pg_catalog.to_regprocedure('redrive.outbox_maintenance_step(interval, interval, text[])') is not null,
   pg_catalog.current_setting('transaction_read_only') = 'on'`
 
 /** Reads the clock of the database. */
