@@ -94,6 +94,49 @@ export function producing(url: string, pool: Pool): void {
     )
   })
 
+  describe.concurrent('an event added with SQL', () => {
+    it(
+      'arrives as one that a producer added',
+      on(async (rig) => {
+        const { hand } = await rig.start()
+        const [added] = await rig.query<{ id: string }>(
+          `select redrive.outbox_add($1, '{"n": 1}', type => 'order.placed', key => 'k-1', lane => 'l-1',
+             headers => '{"tenant": "x"}') as id`,
+          [rig.queue],
+        )
+        const delivery = await hand.nth(1)
+        expect(delivery).toMatchObject({
+          id: added?.id,
+          type: 'order.placed',
+          key: 'k-1',
+          lane: 'l-1',
+          contentType: 'application/json',
+          headers: { tenant: 'x' },
+        })
+        expect(JSON.parse(Buffer.from(delivery.bytes).toString())).toEqual({ n: 1 })
+      }),
+    )
+
+    it(
+      'waits for its delay, and is undone by a rollback',
+      on(async (rig) => {
+        const client = await rig.connect()
+        const add = (text: string) =>
+          client.query(`select redrive.outbox_add($1, ${text})`, [rig.queue])
+        await client.query('begin')
+        await add(`'"undone"'`)
+        await client.query('rollback')
+        await add(`'"later"', delay => '2 hours'`)
+        expect(await bodiesOf(rig)).toEqual(['"later"'])
+        const [row] = await rig.query<{ delay: number }>(
+          `select extract(epoch from due_at - created_at)::integer as delay from redrive.outbox where queue = $1`,
+          [rig.queue],
+        )
+        expect(row?.delay).toBe(7_200)
+      }),
+    )
+  })
+
   describe.concurrent('an added event', () => {
     it(
       'contains only its part of a larger buffer',

@@ -25,6 +25,7 @@ const RELEASED = [
   '0004-retention',
   '0005-settings',
   '0006-maintenance',
+  '0007-add',
 ]
 
 /** Every object of the schema, as text, to compare two ways of creating it. */
