@@ -32,8 +32,17 @@ const clock = (mode: TimeMode, { timeZone }: Zone): Intl.DateTimeFormatOptions =
   return { hourCycle: 'h23', ...(zone === undefined ? {} : { timeZone: zone }) }
 }
 
-const format = (at: number, options: Intl.DateTimeFormatOptions) =>
-  new Intl.DateTimeFormat('en-GB', options).format(at)
+/** A format takes 50 times as long to create as to use, and a page has hundreds of times. There are about ten. */
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+function formatOf(options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat {
+  const key = JSON.stringify(options)
+  const found = formats.get(key) ?? new Intl.DateTimeFormat('en-GB', options)
+  formats.set(key, found)
+  return found
+}
+
+const format = (at: number, options: Intl.DateTimeFormatOptions) => formatOf(options).format(at)
 
 /** Returns the time of day, and the date if it is another day than `now`: 03:04, 16 Nov 03:04. */
 export function clockText(at: number, now: number, mode: TimeMode, zone: Zone = {}): string {
@@ -59,10 +68,7 @@ export function fullTime(at: number, zone: Zone = {}): string {
 /** Returns the name of the mode for a button: Relative, Local, CET or UTC. */
 export function modeName(mode: TimeMode, now: number, zone: Zone = {}): string {
   if (mode !== 'local') return mode === 'utc' ? 'UTC' : 'Relative'
-  const parts = new Intl.DateTimeFormat('en-GB', {
-    ...clock('local', zone),
-    timeZoneName: 'short',
-  }).formatToParts(now)
+  const parts = formatOf({ ...clock('local', zone), timeZoneName: 'short' }).formatToParts(now)
   const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? 'local'
   return `Local, ${name}`
 }

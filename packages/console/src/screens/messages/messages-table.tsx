@@ -1,5 +1,5 @@
 import { Link } from '@tanstack/react-router'
-import { useEffect } from 'react'
+import { memo, useCallback, useEffect, useLayoutEffect, useRef } from 'react'
 import { Checkbox } from '../../components/checkbox.tsx'
 import { Mark } from '../../components/icon.tsx'
 import { Peer } from '../../components/peer.tsx'
@@ -46,6 +46,7 @@ export function MessagesTable(props: MessagesTableProps) {
   useEffect(() => {
     if (lastVisible >= rows.length - AHEAD_ROWS) onMore?.()
   }, [lastVisible, rows.length, onMore])
+  const select = useLatest(onSelect)
   return (
     <div ref={frame} className="table-scroll">
       <table className="table messages-table" aria-rowcount={rows.length + 1}>
@@ -78,40 +79,17 @@ export function MessagesTable(props: MessagesTableProps) {
           {visible.map((index) => {
             const row = rows[index]
             if (row === undefined) return null
-            const isSelected = selected.has(row.id)
             return (
-              <tr
+              <Row
                 key={row.id}
-                aria-rowindex={index + 2}
-                aria-selected={isSelected}
-                data-selected={isSelected ? '' : undefined}
-                data-focused={row.id === focused ? '' : undefined}
-              >
-                <td className="messages-check">
-                  <Checkbox
-                    label={`Select ${row.key.slice(0, 80)}`}
-                    isChecked={isSelected}
-                    onChange={(isChecked, withRange) => onSelect(row.id, isChecked, withRange)}
-                  />
-                </td>
-                <td className="messages-key">
-                  <span className="only-narrow">
-                    <Mark {...markOf(row.status)} />
-                  </span>
-                  <Link
-                    to={messagePath(row.id)}
-                    search={{ from: filter }}
-                    className="link mono cut"
-                  >
-                    <Peer text={row.key} most={80} />
-                  </Link>
-                </td>
-                {columns.map((name) => (
-                  <td key={name} className={classOf(name)}>
-                    <Cell row={row} name={name} />
-                  </td>
-                ))}
-              </tr>
+                row={row}
+                rowIndex={index + 2}
+                columns={columns}
+                filter={filter}
+                isSelected={selected.has(row.id)}
+                isFocused={row.id === focused}
+                onSelect={select}
+              />
             )
           })}
           <Spacer height={after} />
@@ -119,6 +97,59 @@ export function MessagesTable(props: MessagesTableProps) {
       </table>
     </div>
   )
+}
+
+interface RowProps {
+  readonly row: MessageRow
+  readonly rowIndex: number
+  readonly columns: readonly ColumnName[]
+  readonly filter: string
+  readonly isSelected: boolean
+  readonly isFocused: boolean
+  readonly onSelect: MessagesTableProps['onSelect']
+}
+
+/** One message. A key or a click changes two rows, so the others are not rendered again. */
+const Row = memo(function Row(props: RowProps) {
+  const { row, rowIndex, columns, filter, isSelected, isFocused, onSelect } = props
+  return (
+    <tr
+      aria-rowindex={rowIndex}
+      aria-selected={isSelected}
+      data-selected={isSelected ? '' : undefined}
+      data-focused={isFocused ? '' : undefined}
+    >
+      <td className="messages-check">
+        <Checkbox
+          label={`Select ${row.key.slice(0, 80)}`}
+          isChecked={isSelected}
+          onChange={(isChecked, withRange) => onSelect(row.id, isChecked, withRange)}
+        />
+      </td>
+      <td className="messages-key">
+        <span className="only-narrow">
+          <Mark {...markOf(row.status)} />
+        </span>
+        <Link to={messagePath(row.id)} search={{ from: filter }} className="link mono cut">
+          <Peer text={row.key} most={80} />
+        </Link>
+      </td>
+      {columns.map((name) => (
+        <td key={name} className={classOf(name)}>
+          <Cell row={row} name={name} />
+        </td>
+      ))}
+    </tr>
+  )
+})
+
+/** Returns a function that stays the same and calls the latest one. */
+function useLatest<A extends readonly unknown[]>(call: (...args: A) => void) {
+  const latest = useRef(call)
+  useLayoutEffect(() => {
+    latest.current = call
+  })
+  return useCallback((...args: A) => latest.current(...args), [])
 }
 
 const markOf = (status: MessageRow['status']) => {

@@ -2,7 +2,7 @@ import { ApiError } from '@redrive/api'
 import { parseFilter } from '@redrive/api/filter'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
-import { useCallback, useState } from 'react'
+import { useCallback, useMemo, useState } from 'react'
 import { useNow } from '../../clock.ts'
 import { Button, lookOf } from '../../components/button.tsx'
 import { Card } from '../../components/card.tsx'
@@ -61,9 +61,15 @@ export function Messages() {
     { ...newestQuery(filter ?? ''), enabled: filter !== undefined },
     5_000,
   )
-  const loaded = found.data?.pages.flatMap(({ deadLetters }) => deadLetters) ?? []
-  const { rows, added } = currentRows(loaded, newest.data)
-  const shown = parseColumns(columns)
+  // A list can have 100,000 rows: it is only read again when it has changed.
+  const loaded = useMemo(
+    () => found.data?.pages.flatMap(({ deadLetters }) => deadLetters) ?? [],
+    [found.data],
+  )
+  const { rows, added } = useMemo(() => currentRows(loaded, newest.data), [loaded, newest.data])
+  const keys = useMemo(() => messageFilterKeys(valuesOf(rows)), [rows])
+  const headers = useMemo(() => headerColumns(rows), [rows])
+  const shown = useMemo(() => parseColumns(columns), [columns])
   const searchedTo = found.data?.pages.at(-1)?.searchedTo
   const refusal = found.error instanceof ApiError ? found.error.problem.detail : undefined
   return (
@@ -73,7 +79,7 @@ export function Messages() {
           label="Filter messages"
           placeholder="Filter by text, source, status, key, code, header"
           filter={q}
-          keys={messageFilterKeys(valuesOf(rows))}
+          keys={keys}
           onChange={(next) => change({ q: next })}
           problem={problem ?? (found.data === undefined ? undefined : refusal)}
         />
@@ -86,7 +92,7 @@ export function Messages() {
           />
         ) : null}
         <span className="only-wide">
-          <Menu items={columnItems(shown, rows, (next) => change({ columns: next }, true))}>
+          <Menu items={columnItems(shown, headers, (next) => change({ columns: next }, true))}>
             Columns <Icon name="down" />
           </Menu>
         </span>
@@ -168,10 +174,10 @@ const valuesOf = (rows: readonly MessageRow[]) => ({
 
 const columnItems = (
   shown: readonly ColumnName[],
-  rows: readonly MessageRow[],
+  headers: readonly ColumnName[],
   onChange: (columns: string) => void,
 ) =>
-  [...(Object.keys(MESSAGE_COLUMNS) as MessageColumn[]), ...headerColumns(rows)].map((name) => ({
+  [...(Object.keys(MESSAGE_COLUMNS) as MessageColumn[]), ...headers].map((name) => ({
     label: columnTitle(name),
     isChecked: shown.includes(name),
     onChoose: () => onChange(toggledColumns(shown, name)),
@@ -226,14 +232,18 @@ function List(props: ListProps) {
   const me = useMe()
   const now = useNow()
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set())
+  const ids = useMemo(() => rows.map(({ id }) => id), [rows])
   const keyboard = useListKeys({
-    ids: rows.map(({ id }) => id),
+    ids,
     selected,
     onSelect: setSelected,
     onOpen: (id) => void navigate({ to: messagePath(id), search: { from: filter } }),
   })
   const clear = useCallback(() => setSelected(new Set()), [])
-  const chosen = rows.filter(({ id }) => selected.has(id))
+  const chosen = useMemo(
+    () => (selected.size === 0 ? [] : rows.filter(({ id }) => selected.has(id))),
+    [rows, selected],
+  )
   const count = `${cappedText(rows.length, hasMore)} ${rows.length === 1 ? 'message' : 'messages'}`
   return (
     <>
