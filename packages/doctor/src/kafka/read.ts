@@ -1,7 +1,7 @@
-import { Admin, type BaseOptions } from '@platformatic/kafka'
+import type { Admin, BaseOptions } from '@platformatic/kafka'
 import { ANSWER_MS, Reading, answerWithin } from '../reading.ts'
 import type { KafkaFacts, KafkaSourceFacts, TopicFacts } from './facts.ts'
-import { askMetadata, type Cluster } from './metadata.ts'
+import type { Cluster } from './metadata.ts'
 import { belongsTo, type KafkaSource, sourcesIn } from './names.ts'
 
 export interface KafkaOptions {
@@ -34,7 +34,9 @@ const ALLOW_GROUPS = 'kafka-acls --add --allow-principal User:USER --operation D
 /** Reads the live settings of the cluster. Changes nothing, and does not throw when a fact cannot be read. */
 export async function readKafka(options: KafkaOptions): Promise<KafkaFacts> {
   const { timeoutMs = ANSWER_MS, deadLetterRetentionMs = DEAD_LETTER_RETENTION_MS } = options
-  const admin = new Admin({
+  // Loaded only here: a doctor of other brokers needs no client of Kafka.
+  const kafka = await import('@platformatic/kafka')
+  const admin = new kafka.Admin({
     ...options.client,
     clientId: options.client?.clientId ?? 'redrive-doctor',
     bootstrapBrokers: [...options.brokers],
@@ -64,7 +66,10 @@ async function readLive(admin: Admin, options: KafkaOptions, timeoutMs: number):
       allow: `check the addresses, TLS and credentials; ${ALLOW_TOPICS}`,
       hides: 'loss',
     },
-    () => answerWithin(timeoutMs, askMetadata(admin)),
+    async () => {
+      const { askMetadata } = await import('./metadata.ts')
+      return answerWithin(timeoutMs, askMetadata(admin))
+    },
   )
   // Without this answer, all other requests would fail too, so one reason is enough.
   if (cluster === undefined) {
