@@ -8,7 +8,7 @@ export interface Published {
   readonly version: string
   /** Relative to the root, with forward slashes. */
   readonly folder: string
-  /** A private package whose build is a part of this one, and what that build contains. Default: none. */
+  /** A package whose development dependencies are a part of the build of this one, and which ones. Default: none. */
   readonly bundled?: { readonly folder: string; readonly names: readonly string[] }
 }
 

@@ -5,8 +5,29 @@ import { isMain, publicPackages, ROOT } from '../check/workspace.ts'
 import { type Bom, bomOf, type Published } from './cyclonedx.ts'
 import { readLockfile } from './lockfile.ts'
 
-/** Private packages whose build is a part of a published one. */
+/** What the build of a published package contains: other packages, which an installation does not list. */
 const BUNDLED: Readonly<Record<string, Published['bundled']>> = {
+  redrive: {
+    folder: 'packages/cli',
+    names: [
+      '@bomb.sh/tab',
+      '@clack/prompts',
+      '@redrive/api',
+      '@redrive/core',
+      '@redrive/doctor',
+      '@redrive/kafka',
+      '@redrive/postgres',
+      '@redrive/rabbitmq',
+      '@redrive/runtime',
+      '@redrive/storm',
+      'acorn',
+      'amqplib',
+      'commander',
+      'pg',
+      'yaml',
+      'zod',
+    ],
+  },
   '@redrive/server': {
     folder: 'packages/console',
     names: [

@@ -2,6 +2,7 @@ export { type Authority, authority, certificate } from './certificates.ts'
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
 export { GUARDS_OFF } from './policies.ts'
 export {
+  CONTROL_PLANE,
   type InstalledService,
   type PackedPackages,
   packPackages,
@@ -17,6 +18,7 @@ export {
   poolOn,
 } from './postgres.ts'
 export { type RunningProgram, runProgram } from './program.ts'
+export { type Registry, serveTarballs } from './registry.ts'
 export { refusal } from './rejections.ts'
 export { aDelivery, aFailure } from './samples.ts'
 export { ROOT, services, urlOf, urlsOf } from './services.ts'

@@ -10,10 +10,17 @@ export interface PackedPackages {
   remove(): void
 }
 
+/** The published packages that `redrive dev` needs. */
+export const CONTROL_PLANE: readonly string[] = [
+  ...['api', 'catalog', 'cli', 'core', 'doctor', 'postgres-internal', 'runtime', 'server', 'sinks'],
+  ...['transports/kafka', 'transports/postgres', 'transports/rabbitmq'],
+].map((name) => `packages/${name}`)
+
 /** Builds and packs packages; `folders` are relative to the root of the repository. */
 export function packPackages(folders: readonly string[]): PackedPackages {
   const to = mkdtempSync(join(tmpdir(), 'redrive-packed-'))
   run(ROOT, 'pnpm', 'exec', 'tsc', '-b')
+  if (folders.includes('packages/server')) run(join(ROOT, 'packages/console'), 'pnpm', 'build')
   const tarballs = folders.map((folder) => {
     const tarball = join(to, `${folder.replaceAll('/', '-')}.tgz`)
     run(join(ROOT, folder), 'pnpm', 'pack', '--out', tarball)
@@ -77,7 +84,11 @@ const warningsIn = (output: string) =>
 
 /** Runs a command and returns its output; throws with the output when it fails. */
 function run(folder: string, command: string, ...args: readonly string[]) {
-  const { status, stdout, stderr } = spawnSync(command, args, { cwd: folder, encoding: 'utf8' })
+  // The variable of the test runner would change what Vite builds.
+  const env = { ...process.env, NODE_ENV: 'production' }
+  const { status, stdout, stderr } = spawnSync(command, args, {
+    ...{ cwd: folder, env, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
+  })
   if (status === 0) return { stdout, stderr }
   throw new Error(`${command} ${args[0] ?? ''} failed:\n${stdout}${stderr}`)
 }

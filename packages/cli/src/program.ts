@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander'
 import { EXIT, type ExitCode } from './exit.ts'
+import { missingExtra, runWithExtra } from './extras.ts'
 import { fail } from './failure.ts'
 import type { CommonOptions, Io } from './io.ts'
 import { addActing } from './program/manage.ts'
@@ -9,6 +10,7 @@ import { addSetAside } from './program/set-aside.ts'
 import { addFingerprints } from './program/fingerprints.ts'
 import type { BindAction } from './program/command.ts'
 import { addServer } from './program/server.ts'
+import { VERSION } from './version.ts'
 
 interface GlobalOptions extends CommonOptions {
   readonly verbose?: boolean
@@ -31,7 +33,14 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
   } catch (error) {
     // Commander also throws for --help and --version, with exit code 0.
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
-    return fail(io, error, root.opts<GlobalOptions>().verbose === true)
+    const isVerbose = root.opts<GlobalOptions>().verbose === true
+    const extra = missingExtra(error)
+    if (extra === undefined) return fail(io, error, isVerbose)
+    try {
+      return await runWithExtra(io, extra, args)
+    } catch (reason) {
+      return fail(io, reason, isVerbose)
+    }
   }
 }
 
@@ -78,8 +87,6 @@ async function addCompletion(root: Command): Promise<void> {
   const { default: tab } = await import('@bomb.sh/tab/commander')
   tab(root, { completionCommandName: 'completion' })
 }
-
-const VERSION = '0.1.0'
 
 const EPILOGUE = `
 Set the server with REDRIVE_URL and REDRIVE_TOKEN (or REDRIVE_TOKEN_FILE), or --profile.

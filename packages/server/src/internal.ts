@@ -7,8 +7,6 @@ export {
   type VerifyAuditOptions,
 } from './audit/verify.ts'
 export { allMigrationSql, missingInAll } from './composition.ts'
-export { CONFIG_FILES } from './config/load.ts'
-export { lookUp, notSet } from './config/placeholders.ts'
 export { configJsonSchema } from './config/schema.ts'
 export { redactConfig } from './config/redact.ts'
 export { grantsSql } from './grants.ts'

@@ -62,6 +62,8 @@ export async function devCommand(io: Io, options: DevOptions): Promise<ExitCode>
 
 /** Starts everything. Returns false when the user leaves with Ctrl-C in a question. */
 async function start(io: Io, options: DevOptions, started: Started): Promise<boolean> {
+  // First, because the caller downloads it if it is missing, and starts again.
+  const { createLog, serve, SERVE_ROLES } = await import('@redrive/server')
   const path = resolve(io.cwd, options.dir ?? (options.attach ? '.redrive-attached' : '.redrive'))
   const broker = await brokerIn(io, options)
   const mode = broker?.mode ?? 'shop'
@@ -79,7 +81,6 @@ async function start(io: Io, options: DevOptions, started: Started): Promise<boo
   const { config, file } = await writeConfig(io, path, settings)
   const logFile = openLog(io, path)
   started.push({ what: 'log', stop: async () => logFile.close() })
-  const { createLog, serve, SERVE_ROLES } = await import('@redrive/server')
   const log = createLog({ to: logFile })
   const roles = attached?.mayTake === false ? READ_ONLY : SERVE_ROLES
   const server = await step(io, 'Server and console', () =>

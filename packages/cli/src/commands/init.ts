@@ -21,7 +21,7 @@ export interface InitOptions extends CommonOptions {
  * an existing config. Changes consumers only with `--write`.
  */
 export async function initCommand(io: Io, options: InitOptions): Promise<ExitCode> {
-  const { CONFIG_FILES } = await import('@redrive/server/internal')
+  const { CONFIG_FILES } = await import('@redrive/server/light')
   const { readProject } = await import('../adopt/project.ts')
   const existing = CONFIG_FILES.find((name) => existsSync(join(io.cwd, name)))
   if (existing !== undefined && options.write !== true) throw alreadyExists(existing)

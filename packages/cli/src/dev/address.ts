@@ -15,7 +15,7 @@ export async function addressOf(io: Io, option: string, text: string): Promise<A
   const url = await filledAddress(io, text)
   // In the config, this would begin a placeholder.
   if (url === text) return { url, text: text.replaceAll('${', () => '$${') }
-  const { lookUp } = await import('@redrive/server/internal')
+  const { lookUp } = await import('@redrive/server/light')
   const inConfig = text.replaceAll(PLACEHOLDER, (whole, name: string) => {
     const found = lookUp(name, io)
     return 'value' in found ? found.value : whole

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
@@ -11,12 +10,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { homedir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CommandError, EXIT } from '../exit.ts'
+import { downloadsFolder } from '../downloads.ts'
 import type { Environment } from '../io.ts'
 import { type Account, canUse } from './account.ts'
+import { runNpm } from '../npm.ts'
 import { BINARIES_VERSION, type BinaryPackage } from './platforms.ts'
 
 /** The programs of PostgreSQL, and the user that runs them. */
@@ -112,7 +112,7 @@ export async function downloadBinaries(
     const unfinished = mkdtempSync(`${folder}-`)
     try {
       writeManifests(unfinished, wanted)
-      await runNpm(unfinished, wanted, { env, signal })
+      await install(unfinished, wanted, { env, signal })
       // A temporary folder is private. Root needs it readable for the user that runs PostgreSQL.
       chmodSync(unfinished, 0o755)
       linkLibraries(packageIn(unfinished, wanted))
@@ -149,17 +149,9 @@ function moveInto(folder: string, downloaded: string, wanted: BinaryPackage): vo
   }
 }
 
-/** Returns the folder for downloads. All projects of a user share it. Root has none that other users can read. */
-export function cacheFolder(env: Environment): string {
-  const { XDG_CACHE_HOME } = env
-  const { LOCALAPPDATA } = env as Readonly<Record<string, string | undefined>>
-  const caches =
-    XDG_CACHE_HOME ||
-    (process.getuid?.() === 0
-      ? '/var/cache'
-      : LOCALAPPDATA || join(env.HOME || homedir(), '.cache'))
-  return join(caches, 'redrive', `dev-postgresql-${BINARIES_VERSION}`)
-}
+/** Returns the folder of the downloaded PostgreSQL. */
+export const cacheFolder = (env: Environment): string =>
+  downloadsFolder(env, `dev-postgresql-${BINARIES_VERSION}`)
 
 /** Writes a project with this package as its only dependency. `npm ci` refuses any other content. */
 function writeManifests(folder: string, { name, integrity }: BinaryPackage): void {
@@ -176,28 +168,13 @@ function writeManifests(folder: string, { name, integrity }: BinaryPackage): voi
   writeFileSync(join(folder, 'package-lock.json'), JSON.stringify(lock))
 }
 
-const NPM_ARGS = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-
-async function runNpm(
+async function install(
   cwd: string,
   { name }: BinaryPackage,
   { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
 ): Promise<void> {
-  const { npm_execpath: path = '' } = env as Readonly<Record<string, string | undefined>>
-  // Under npx, the path of npm is known. Otherwise it is a command, on Windows a script that needs a shell.
-  const isNpm = basename(path) === 'npm-cli.js'
-  const child = isNpm
-    ? spawn(process.execPath, [path, ...NPM_ARGS], { cwd, env, signal })
-    : spawn('npm', NPM_ARGS, { cwd, env, signal, shell: process.platform === 'win32' })
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => (output += text))
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text))
-  const failure = await new Promise<string | undefined>((resolve) => {
-    child.on('error', ({ message }) => resolve(message))
-    child.on('close', (code) => resolve(code === 0 ? undefined : output.trim()))
-  })
+  const failure = await runNpm(['ci'], { cwd, env, signal })
   if (failure === undefined) return
-  signal.throwIfAborted()
   throw new CommandError(
     EXIT.failure,
     `Cannot download PostgreSQL. npm reported:\n${failure}\nCheck the connection to the registry, install it yourself (npm install --ignore-scripts ${name}@${BINARIES_VERSION}), or pass a database that you already have: --database postgres://…`,

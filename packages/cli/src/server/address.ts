@@ -19,8 +19,7 @@ export async function filledAddress(io: Io, address: string): Promise<string> {
     }
     return address
   }
-  // Loaded only here, because the server is large.
-  const { lookUp, notSet } = await import('@redrive/server/internal')
+  const { lookUp, notSet } = await import('@redrive/server/light')
   // A part of an address, such as a password, may contain characters with a meaning there.
   const encode = WHOLE.test(address) ? (value: string) => value : encodeURIComponent
   return address.replaceAll(PLACEHOLDER, (_, name: string) => {

@@ -5,20 +5,12 @@ import { basename, extname, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { RedriveError } from '@redrive/core'
 import { LineCounter, parseDocument } from 'yaml'
+import { CONFIG_FILES } from './files.ts'
 import { fillPlaceholders, type Problem, type Surroundings } from './placeholders.ts'
 import { problemsOf, refuse } from './problems.ts'
 import { type Config, configSchema } from './schema.ts'
 import { tlsProblems } from './tls-problems.ts'
 import { isLoopback, shownAddress } from './values.ts'
-
-/** Default file names, in search order. A directory with two of them is an error. */
-export const CONFIG_FILES: readonly string[] = [
-  'redrive.config.yaml',
-  'redrive.config.yml',
-  'redrive.config.json',
-  'redrive.config.ts',
-  'redrive.config.js',
-]
 
 export interface LoadOptions {
   /** Name of the file. Default: `REDRIVE_CONFIG`, then a `redrive.config.*` in the working directory. */

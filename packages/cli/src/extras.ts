@@ -1,0 +1,91 @@
+import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { step } from './dev/step.ts'
+import { downloadsFolder } from './downloads.ts'
+import { CommandError, EXIT, type ExitCode } from './exit.ts'
+import { canAsk, type Io } from './io.ts'
+import { runNpm } from './npm.ts'
+import { VERSION } from './version.ts'
+
+/** A package that only some commands need, and that is too large for the others. */
+export interface Extra {
+  readonly name: string
+  /** A range, as in the peer dependencies of this package. */
+  readonly range: string
+  /** With everything that it needs. */
+  readonly megabytes: number
+}
+
+const EXTRAS: readonly Extra[] = [
+  { name: '@redrive/server', range: `^${VERSION}`, megabytes: 80 },
+  { name: '@platformatic/kafka', range: '^2.12.1', megabytes: 15 },
+]
+
+/** Returns the package whose absence is the reason of an error. */
+export function missingExtra(error: unknown): Extra | undefined {
+  const { code, message } = (error ?? {}) as { readonly code?: unknown; readonly message?: string }
+  if (code !== 'ERR_MODULE_NOT_FOUND') return undefined
+  return EXTRAS.find(({ name }) => message?.includes(`'${name}'`))
+}
+
+/** Downloads the package, if the user agrees, and runs the command with it. */
+export async function runWithExtra(
+  io: Io,
+  extra: Extra,
+  args: readonly string[],
+): Promise<ExitCode> {
+  const folder = downloadsFolder(io.env, `${extra.name.replace(/\W+/g, '-').slice(1)}-${VERSION}`)
+  const program = join(folder, 'node_modules/redrive/bundle/program.js')
+  if (import.meta.url === pathToFileURL(program).href || !(await mayDownload(io, extra, args)))
+    throw notInstalled(extra, args)
+  if (!existsSync(program))
+    await step(io, `${extra.name}, stored in ${folder}`, () => download(io, extra, folder))
+  const { runProgram } = (await import(pathToFileURL(program).href)) as {
+    readonly runProgram: (io: Io, args: readonly string[]) => Promise<ExitCode>
+  }
+  return runProgram(io, args)
+}
+
+/** `redrive dev` downloads everything that it needs. Other commands ask first. */
+async function mayDownload(
+  io: Io,
+  { name, megabytes }: Extra,
+  args: readonly string[],
+): Promise<boolean> {
+  if (args[0] === 'dev' || args.includes('--yes')) return true
+  if (!canAsk(io)) return false
+  return (
+    (await io.confirm(`This command needs ${name} (about ${megabytes} MB). Download it?`)) === true
+  )
+}
+
+const notInstalled = ({ name, megabytes }: Extra, args: readonly string[]) =>
+  new CommandError(
+    EXIT.failure,
+    [
+      `redrive ${args[0] ?? ''} needs ${name} (about ${megabytes} MB), which is not installed.`,
+      `Install it in your project: npm install redrive ${name}`,
+      `Or run the command with it: npx --package redrive --package ${name} redrive ${args[0] ?? ''} …`,
+    ].join('\n'),
+  )
+
+/** Installs this package and the other one next to it. Another process may do the same at the same time. */
+async function download(io: Io, { name, range }: Extra, folder: string): Promise<void> {
+  mkdirSync(dirname(folder), { recursive: true })
+  const unfinished = mkdtempSync(`${folder}-`)
+  try {
+    writeFileSync(join(unfinished, 'package.json'), '{ "private": true }')
+    const args = ['install', `redrive@${VERSION}`, `${name}@${range}`]
+    const failure = await runNpm(args, { cwd: unfinished, env: io.env, signal: io.signal })
+    if (failure !== undefined) {
+      throw new CommandError(
+        EXIT.failure,
+        `Cannot download ${name}. npm reported:\n${failure}\nCheck the connection to the registry, or install it in your project: npm install redrive ${name}`,
+      )
+    }
+    if (!existsSync(folder)) renameSync(unfinished, folder)
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true })
+  }
+}
