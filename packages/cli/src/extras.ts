@@ -40,7 +40,9 @@ export async function runWithExtra(
   if (import.meta.url === pathToFileURL(program).href || !(await mayDownload(io, extra, args)))
     throw notInstalled(extra, args)
   if (!existsSync(program))
-    await step(io, `${extra.name}, stored in ${folder}`, () => download(io, extra, folder))
+    await step(io, `Download of ${extra.name}, ${extra.megabytes} MB, once`, () =>
+      download(io, extra, folder),
+    )
   const { runProgram } = (await import(pathToFileURL(program).href)) as {
     readonly runProgram: (io: Io, args: readonly string[]) => Promise<ExitCode>
   }
