@@ -1,9 +1,11 @@
 /** The table of reference pages, and the declarations that they are generated from. */
 import { classificationPage } from './classification.ts'
+import { cliPage } from './cli.ts'
 import { configPage } from './config.ts'
 import { errorsPage } from './errors.ts'
 import { eventsPage } from './events.ts'
 import { headersPage } from './headers.ts'
+import { httpApiPage } from './http-api.ts'
 import type { Page } from './markdown.ts'
 import { metricsPage } from './metrics.ts'
 import { optionsPage } from './options.ts'
@@ -27,6 +29,8 @@ export function generatePages(root: string): readonly GeneratedPage[] {
   const from = (path: string, name: string) => required(sources, path, name)
   const pages: Readonly<Record<string, () => Page>> = {
     classification: classificationPage,
+    cli: cliPage,
+    'http-api': () => httpApiPage(root),
     errors: () =>
       errorsPage(sources, {
         codes: from('packages/core/src/errors.ts', 'RedriveErrorCode'),

@@ -48,7 +48,7 @@ export async function runProgram(io: Io, args: readonly string[]): Promise<ExitC
 const ENDLESS: ReadonlySet<string> = new Set(['serve', 'dev', 'mcp'])
 
 /** Builds the program with all commands. */
-function programOf(io: Io, run: BindAction): Command {
+export function programOf(io: Io, run: BindAction): Command {
   const root = new Command('redrive')
   // Set first, because commands that are added later inherit both.
   root.exitOverride().configureOutput({
