@@ -8,7 +8,18 @@ const DOCS = join(import.meta.dirname, '..')
 const ROOT = join(DOCS, '..')
 const SOURCE = 'https://github.com/redrive/redrive/blob/main/'
 
-const exists = (path: string) => existsSync(join(DOCS, `${path}.md`))
+const LISTED = new Set(SECTIONS.flatMap(({ pages }) => pages.map(([, path]) => path)))
+const MORE = globSync('*.md', { cwd: DOCS })
+  .map((file) => file.slice(0, -'.md'.length))
+  .filter((path) => path !== 'index' && !LISTED.has(path))
+  .map((path) => [titleOf(path), path] as const)
+const MENU = MORE.length === 0 ? SECTIONS : [...SECTIONS, { title: 'More', pages: MORE }]
+
+/** Returns the first heading of a page. */
+function titleOf(path: string): string {
+  return /^# (.*)$/m.exec(readFileSync(join(DOCS, `${path}.md`), 'utf8'))?.[1] ?? path
+}
+
 const addressOf = (path: string) => `/${path.replace(/README$/, '')}`
 
 interface Token {
@@ -45,10 +56,9 @@ function plainCells(tokens: readonly Token[]): void {
 /** Writes each page as text, and their list for programs. */
 function writeTexts(to: string): void {
   const lines = ['# Redrive', '', '> Failure handling for event-driven TypeScript systems.', '']
-  for (const { title, pages } of SECTIONS) {
+  for (const { title, pages } of MENU) {
     lines.push(`## ${title}`, '')
-    for (const [name, path] of pages.filter(([, page]) => exists(page)))
-      lines.push(`- [${name}](/${path}.md)`)
+    for (const [name, path] of pages) lines.push(`- [${name}](/${path}.md)`)
     lines.push('')
   }
   writeFileSync(join(to, 'llms.txt'), lines.join('\n'))
@@ -97,12 +107,10 @@ export default defineConfig({
       { text: 'Get started', link: '/get-started' },
       { text: 'Reference', link: '/reference/' },
     ],
-    sidebar: SECTIONS.map(({ title, pages }) => ({
+    sidebar: MENU.map(({ title, pages }) => ({
       text: title,
       collapsed: title === 'Decisions',
-      items: pages
-        .filter(([, path]) => exists(path))
-        .map(([text, path]) => ({ text, link: addressOf(path) })),
+      items: pages.map(([text, path]) => ({ text, link: addressOf(path) })),
     })),
   },
   buildEnd: ({ outDir }) => writeTexts(outDir),

@@ -13,6 +13,7 @@ export interface PackedPackages {
 /** The published packages that `redrive dev` needs. */
 export const CONTROL_PLANE: readonly string[] = [
   ...['api', 'catalog', 'cli', 'core', 'doctor', 'postgres-internal', 'runtime', 'server', 'sinks'],
+  ...['stores/file', 'stores/postgres', 'stores/redis'],
   ...['transports/kafka', 'transports/postgres', 'transports/rabbitmq'],
 ].map((name) => `packages/${name}`)
 
