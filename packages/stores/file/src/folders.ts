@@ -2,6 +2,7 @@ import {
   accessSync,
   closeSync,
   constants,
+  existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -34,16 +35,27 @@ export async function makeFolder(path: string, isSynced: boolean): Promise<void>
  */
 export function openDirectory(path: string, isSynced: boolean): void {
   try {
-    const first = mkdirSync(path, { recursive: true, mode: FOLDER_MODE })
+    const made = makeMissing(path)
     readdirSync(path)
     accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
-    if (first === undefined || !isSynced || process.platform === 'win32') return
-    for (let folder = path; folder !== dirname(first); folder = dirname(folder)) {
-      syncNow(dirname(folder))
-    }
+    if (!isSynced || process.platform === 'win32') return
+    for (const folder of made) syncNow(dirname(folder))
   } catch (cause) {
     throw diskError(path, cause)
   }
+}
+
+/** Creates the missing folders and returns them. `mkdirSync` with `recursive` never returns below /proc. */
+function makeMissing(path: string): readonly string[] {
+  if (existsSync(path)) return []
+  const parents = makeMissing(dirname(path))
+  try {
+    mkdirSync(path, { mode: FOLDER_MODE })
+  } catch (error) {
+    // Another process may have created it in the meantime.
+    if (!isCode(error, 'EEXIST')) throw error
+  }
+  return [...parents, path]
 }
 
 function syncNow(path: string): void {
