@@ -200,7 +200,7 @@ export function troubles(url: string, pool: Pool): void {
         await hand.nth(11)
         // The trigger is not dropped: this needs locks that claims take in another order.
         await own.query(
-          'create or replace function refuse() returns trigger language plpgsql as $$ begin return new; end $$',
+          'create or replace function public.refuse() returns trigger language plpgsql as $$ begin return new; end $$',
         )
         const bad = hand.deliveries.find(({ key }) => key === 'bad')
         if (bad === undefined) throw new Error('no bad one')
