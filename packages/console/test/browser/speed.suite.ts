@@ -131,7 +131,7 @@ export function testSpeed({ messages: total, rows, minutes }: Size): void {
       await page.keyboard.press('/')
       times['filter'] = await timesOf(
         page,
-        [...'source:or'].map((key) => press(key)),
+        Array.from('source:or').map((key) => press(key)),
       )
       await page.keyboard.press('Escape')
 
@@ -148,7 +148,7 @@ export function testSpeed({ messages: total, rows, minutes }: Size): void {
       times['overview'] = await timesOf(page, [
         ...repeat(4, press('t')),
         press('Control+k'),
-        ...[...'host'].map((key) => press(key)),
+        ...Array.from('host').map((key) => press(key)),
         press('Escape'),
         press('g'),
         press('m'),
