@@ -18,7 +18,7 @@ function oneMessage() {
     const [finished, , , , most] = values
     if (Array.isArray(finished)) settled += finished.length
     const isTaken = text.includes('outbox_turn') && Number(most) > 0 && left-- > 0
-    const row = ['id', '1', new Date().toISOString(), null, null, null, null, {}, '\\x', null]
+    const row = ['id', '1', String(Date.now()), null, null, null, null, {}, '\\x', null]
     return { rows: isTaken ? [row] : [] }
   }
   const client = Object.assign(new EventEmitter(), { query, release: () => undefined })
