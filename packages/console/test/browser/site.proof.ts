@@ -80,7 +80,7 @@ const LOOKS = [
 const PICTURED = ['/', '/get-started', '/rabbitmq', '/comparison', '/reference/cli']
 
 test.each(LOOKS)(
-  'every page is accessible and stands still: $name',
+  'every page is accessible and has a stable layout: $name',
   async ({ name, viewport, colorScheme }) => {
     const { page, messages, close } = await openTab(browser, { viewport, colorScheme })
     await page.addInitScript(COUNT_SHIFTS)

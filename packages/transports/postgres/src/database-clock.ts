@@ -10,7 +10,7 @@ export class DatabaseClock {
 
   /** Compares the clocks: the database returned its time between the two given times of this process. */
   observe(sentAt: number, databaseTime: number, receivedAt: number): void {
-    // Within the duration of the query, the clocks cannot be told apart.
+    // Within the duration of the query, the clocks cannot be distinguished.
     if (databaseTime >= sentAt && databaseTime <= receivedAt + 1) this.aheadMs = 0
     else this.aheadMs = Math.round(databaseTime - (sentAt + receivedAt) / 2)
   }
