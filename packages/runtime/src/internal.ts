@@ -1,6 +1,7 @@
 /** For packages of this repository; it can change in any version. */
 export { watchAll } from './events.ts'
 export { type Instrument, type InstrumentedRun, instrumentRuns } from './instrument.ts'
+export { Leases, type LeasesOptions } from './leases.ts'
 export { isUnfinished } from './ports/transport.ts'
 export { openEmitters, type RunningConsumer, runningConsumers } from './process-parts.ts'
 export { withTimeout } from './timeout.ts'
