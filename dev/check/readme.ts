@@ -1,6 +1,6 @@
 /**
- * Follows the README as a new user would: an empty folder, the packed packages, the printed
- * program. Its output must match the README, for each kind of project that `npm init` writes.
+ * Follows the README and "Get started" as a new user would: an empty folder, the packed packages, the
+ * printed programs. Their output must match the page, for each kind of project that `npm init` writes.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -8,11 +8,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { publicPackages, ROOT } from './workspace.ts'
 
+/** Each page has one program and its output, marked with the name of its file. */
+const PROGRAMS = [
+  { page: 'README.md', file: 'orders.mts' },
+  { page: 'docs/get-started.md', file: 'replay.mts' },
+]
+
 /** Returns the fenced block after `<!-- mark -->`. */
-function block(readme: string, mark: string): string {
-  const [, after] = readme.split(`<!-- ${mark} -->`)
+function block(page: string, mark: string): string {
+  const [, after] = readFileSync(join(ROOT, page), 'utf8').split(`<!-- ${mark} -->`)
   const [, text] = after?.match(/```\w*\n([\s\S]*?)```/) ?? []
-  if (text === undefined) throw new Error(`README.md has no code block after <!-- ${mark} -->`)
+  if (text === undefined) throw new Error(`${page} has no code block after <!-- ${mark} -->`)
   return text
 }
 
@@ -24,28 +30,30 @@ function pack(folder: string): string[] {
   })
 }
 
+/** Runs the program in a project of this type. */
+function tryProgram(folder: string, type: string, { page, file }: (typeof PROGRAMS)[number]): void {
+  const expected = block(page, `output: ${file}`)
+  const printed = execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })
+  const isTrue = printed === expected
+  if (!isTrue) console.error(`${page} shows:\n${expected}\nIts program prints:\n${printed}`)
+  console.log(
+    `${isTrue ? 'PASS' : 'SHORT'} the program of ${page} in a ${type} project prints what the page shows, goal the same text`,
+  )
+  if (!isTrue) process.exitCode = 1
+}
+
 execFileSync('tsc', ['-b'], { cwd: ROOT, stdio: 'inherit' })
-const readme = readFileSync(join(ROOT, 'README.md'), 'utf8')
-const program = block(readme, 'readme-program: orders.mts')
-const expected = block(readme, 'readme-output')
 const folder = mkdtempSync(join(tmpdir(), 'redrive-readme-'))
 try {
-  writeFileSync(join(folder, 'orders.mts'), program)
+  for (const { page, file } of PROGRAMS)
+    writeFileSync(join(folder, file), block(page, `program: ${file}`))
   const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error']
   writeFileSync(join(folder, 'package.json'), '{}')
   execFileSync('npm', [...install, ...pack(folder)], { cwd: folder, stdio: 'inherit' })
   const installed = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as object
   for (const type of ['commonjs', 'module']) {
     writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...installed, type }))
-    const printed = execFileSync(process.execPath, ['orders.mts'], {
-      ...{ cwd: folder, encoding: 'utf8' },
-    })
-    const isTrue = printed === expected
-    if (!isTrue) console.error(`The README shows:\n${expected}\nIts program prints:\n${printed}`)
-    console.log(
-      `${isTrue ? 'PASS' : 'SHORT'} readme program in a ${type} project prints what the README says, goal the same text`,
-    )
-    if (!isTrue) process.exitCode = 1
+    for (const program of PROGRAMS) tryProgram(folder, type, program)
   }
 } finally {
   rmSync(folder, { recursive: true })

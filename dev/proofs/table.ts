@@ -50,6 +50,7 @@ const CLUSTERS = ['rabbitmq-cluster', 'kafka-cluster']
 const SIMULATION = ['simulation/src/main.ts']
 const README = [
   'README.md',
+  'docs/get-started.md',
   'packages/core/src/index.ts',
   'packages/runtime/src/index.ts',
   'packages/transports/memory/src/index.ts',
@@ -71,7 +72,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'give-up', tier: 'merge', minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
   { name: 'storm', tier: 'merge', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
   { name: 'storm-grid', tier: 'merge', minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
-  { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the program of the README runs from the packed packages in an empty folder' },
+  { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the programs of the README and of "Get started" run from the packed packages in an empty folder' },
   { name: 'fastify-installed', tier: 'nightly', minutes: 0.7, command: vitest('packages/fastify/test/installed.proof.ts'), starts: ['packages/fastify/test/installed.proof.ts'], shows: 'an app runs with the oldest and the newest Fastify 5, from the packed packages in an empty folder' },
   { name: 'nestjs-versions', tier: 'nightly', minutes: 1.5, command: vitest('packages/nestjs/test/versions.proof.ts'), starts: ['packages/nestjs/test/versions.proof.ts'], shows: 'one app runs with NestJS 11 and 12, as CommonJS and as modules, from the packed packages' },
   { name: 'client-versions', tier: 'merge', minutes: 1.5, command: vitest('amqplib.proof kafkajs.proof'), starts: ['packages/transports/rabbitmq/test/amqplib.proof.ts', 'packages/transports/kafka/test/kafkajs.proof.ts'], shows: 'one service runs with every supported version of amqplib and kafkajs, from the packed packages' },

@@ -169,8 +169,20 @@ const PICTURES: readonly Picture[] = [
   {
     name: 'overview-bad',
     async open(page) {
+      await checkSources()
       await page.goto(bad.url)
       await page.getByRole('article').nth(2).waitFor()
+    },
+  },
+  {
+    // docs/images/console.png, as users see it after they signed in.
+    name: 'readme',
+    async open(page) {
+      await checkSources()
+      await page.goto(bad.url)
+      await page.getByRole('article').nth(2).waitFor()
+      const bar = page.getByRole('complementary', { name: 'Connection and session' })
+      await bar.evaluate((element) => element.remove())
     },
   },
   {
