@@ -5,6 +5,7 @@ import { itemsOf } from '../src/screens/groups/sections.ts'
 import { apiText, quoted } from '../src/words/equivalents.ts'
 import { parseGroupFilter, viewQuery } from '../src/words/group-filter.ts'
 import { discardText, groupSentence } from '../src/words/group-sentence.ts'
+import { mergeFacts } from '../src/words/merge.ts'
 
 const NOW = Date.UTC(2026, 10, 18, 3, 4, 12)
 const aGroup = (changes: Partial<Group> = {}) =>
@@ -106,4 +107,37 @@ test('a request of the API is a command that a shell can run', () => {
 test('the comment of a discard counts its messages, with plain spaces', () => {
   expect(discardText(1, 'a test')).toBe('Discarded 1 message: a test')
   expect(discardText(1_200, 'a test')).toBe('Discarded 1,200 messages: a test')
+})
+
+describe('the facts before a merge', () => {
+  const texts = (target: Group, ...others: readonly Group[]) =>
+    mergeFacts(target, others).map(({ text, isWarning }) => `${isWarning ? '!' : ''}${text}`)
+  const AFTER = [
+    'Later failures of these groups join the merged group.',
+    'To undo it, open the tab Grouping of the merged group. No message is changed or replayed.',
+  ]
+
+  test('name what is equal', () => {
+    const billing = { code: 'E2', handler: 'billing' }
+    expect(texts(aGroup(billing), aGroup({ id: 'b', ...billing }))).toEqual([
+      'Same source, class, code and handler.',
+      ...AFTER,
+    ])
+  })
+
+  test('warn about what differs, and about the state that is lost', () => {
+    const muted = aGroup({ id: 'b', state: 'muted', class: 'schema', code: 'E1' })
+    expect(texts(aGroup(), muted)).toEqual([
+      'Same source.',
+      '!Different class and code.',
+      '!1 group is not open. The merged group is open.',
+      ...AFTER,
+    ])
+  })
+
+  test('say that open messages open a resolved group again', () => {
+    expect(texts(aGroup({ state: 'resolved' }), aGroup({ id: 'b' }))).toContain(
+      '!1 group is not open. The merged group is open.',
+    )
+  })
 })

@@ -109,7 +109,7 @@ export function Confirm(props: ConfirmProps) {
         {props.hasReason ? (
           <label className="field">
             <span>Reason</span>
-            <input value={reason} maxLength={2_000} onChange={(e) => setReason(e.target.value)} />
+            <input value={reason} maxLength={1_000} onChange={(e) => setReason(e.target.value)} />
           </label>
         ) : null}
         {mustType ? (

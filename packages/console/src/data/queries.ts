@@ -77,6 +77,14 @@ export const explanationQuery = (id: string) =>
     queryFn: ({ signal }) => client.call('explainGroup', { params: { id } }, { signal }),
   })
 
+/** The groups that were merged into a group. */
+export const mergedGroupsQuery = (id: string) =>
+  queryOptions({
+    queryKey: ['group', id, 'merged'],
+    queryFn: async ({ signal }) =>
+      (await client.call('listMergedGroups', { params: { id } }, { signal })).groups,
+  })
+
 export const commentsQuery = (id: string) =>
   queryOptions({
     queryKey: ['comments', id],

@@ -121,6 +121,59 @@ test('a change of another user is reported, and nothing is overwritten', async (
   await close()
 })
 
+test('two groups are merged, separated again and split, with reasons', async () => {
+  const cause = { source: 'ledger', class: 'integration', code: 'HTTP_402' } as const
+  const stays = await seed(stage.catalog, {
+    ...{ ...cause, message: 'acquirer elavon declined the payment' },
+    times: many(5, 9 * MINUTE_MS),
+  })
+  const joins = await seed(stage.catalog, {
+    ...{ ...cause, message: 'acquirer worldline rejected it' },
+    times: many(3, 8 * MINUTE_MS),
+  })
+  const { page, messages, close } = await openTab(browser)
+  await page.goto(`${stage.url}/groups?q=source%3Aledger`)
+  await page.getByRole('checkbox', { name: /^Select acquirer elavon/ }).check()
+  await page.getByRole('checkbox', { name: /^Select acquirer worldline/ }).check()
+  await page.getByRole('button', { name: 'Merge 2…' }).click()
+  const merge = page.getByRole('dialog', { name: 'Merge 2 groups' })
+  await merge.getByText('Same source, class and code.').waitFor()
+  await merge.getByText('Redrive moves 3 open messages into one group.').waitFor()
+  await expectAccessible(page, 'merge dialog')
+  await merge.getByRole('textbox', { name: 'Reason' }).fill('One contract, one runbook')
+  await merge.getByRole('button', { name: 'Merge 2 groups' }).click()
+  await page.getByText('Merged 2 groups').waitFor()
+  expect(await stage.catalog.group(stays)).toMatchObject({ openCount: 8, mergedCount: 1 })
+
+  await page.goto(`${stage.url}/groups/${stays}?tab=why`)
+  const list = page.getByRole('region', { name: 'Merged groups' })
+  await list.getByRole('cell', { name: 'One contract, one runbook' }).waitFor()
+  await expectAccessible(page, 'merged groups')
+  await list.getByRole('button', { name: 'Separate…' }).click()
+  const separate = page.getByRole('dialog', { name: 'Separate a merged group' })
+  await separate.getByRole('textbox', { name: 'Reason' }).fill('Another contract after all')
+  await separate.getByRole('button', { name: 'Separate group' }).click()
+  await page.getByText('Separated a group with 3 open messages').waitFor()
+  expect(await stage.catalog.group(stays)).toMatchObject({ openCount: 5, mergedCount: 0 })
+  expect(await stage.catalog.group(joins)).toMatchObject({ openCount: 3 })
+
+  await page.getByRole('button', { name: 'More actions' }).click()
+  await page.getByRole('menuitem', { name: 'Split…' }).click()
+  const split = page.getByRole('dialog', { name: 'Split group' })
+  await split.getByRole('textbox', { name: 'Filter' }).fill('clas:transient')
+  await split.getByRole('textbox', { name: 'Name of the new group' }).fill('Declined by elavon')
+  await split.getByRole('textbox', { name: 'Reason' }).fill('Its own runbook')
+  await split.getByRole('button', { name: 'Split group' }).click()
+  await split.getByRole('alert').waitFor()
+  expect(await stage.catalog.group(stays)).toMatchObject({ openCount: 5 })
+  await split.getByRole('textbox', { name: 'Filter' }).fill('code:HTTP_402 "elavon"')
+  await split.getByRole('button', { name: 'Split group' }).click()
+  await page.getByRole('heading', { name: 'Declined by elavon', level: 1 }).waitFor()
+  expect(await stage.catalog.group(stays)).toMatchObject({ openCount: 0 })
+  expect(messages.filter((text) => !text.includes('400'))).toEqual([])
+  await close()
+})
+
 test('an unknown group is not found', async () => {
   const { page, close } = await openTab(browser)
   await page.goto(`${stage.url}/groups/0190163d-8694-739b-aea5-966c26f8ad91`)

@@ -201,7 +201,7 @@ function DiscardDialog({ groups, onClose, onDone }: GroupDialogsProps) {
   )
 }
 
-const Subject = ({ groups }: { readonly groups: readonly Group[] }) => {
+export const Subject = ({ groups }: { readonly groups: readonly Group[] }) => {
   const [first] = groups
   if (first === undefined) return null
   const more = groups.length - 1

@@ -14,6 +14,7 @@ import { messagePath, runPath } from '../../paths.ts'
 import { bytesText, countText } from '../../words/numbers.ts'
 import { outcomeText, runTitle } from '../../words/runs.ts'
 import { GROUP_TABS, type GroupTab } from '../../words/group-filter.ts'
+import { MergedGroups } from './merged-groups.tsx'
 import '../../components/table.css'
 
 export interface GroupTabsProps {
@@ -149,6 +150,7 @@ function Why({ group }: { readonly group: Group }) {
             { name: 'Not known', value: unknown.length === 0 ? undefined : unknown.join(', ') },
           ]}
         />
+        {group.mergedCount === 0 ? null : <MergedGroups group={group} />}
       </div>
     </CardBody>
   )

@@ -31,6 +31,7 @@ import { Activity } from './activity.tsx'
 import { GroupChart } from './group-chart.tsx'
 import { type GroupDialog, GroupDialogs } from './group-dialogs.tsx'
 import { GroupTabs } from './group-tabs.tsx'
+import { SplitDialog } from './regroup-dialogs.tsx'
 import { SuggestionCard } from './suggestion-card.tsx'
 import './group.css'
 
@@ -63,12 +64,13 @@ const ENDED: readonly string[] = ['done', 'cancelled', 'plan_expired']
 function Loaded({ group, etag }: { readonly group: Group; readonly etag: string }) {
   const now = useNow()
   const { tab = 'messages', range = '2h' } = useSearch({ from: '/groups/$id' })
-  const [dialog, setDialog] = useState<GroupDialog>()
+  const [dialog, setDialog] = useState<GroupDialog | 'split'>()
   const runs = (useLiveQuery(sourceRunsQuery(group.source), 10_000).data ?? []).filter(
     (run) => groupOfRun(run) === group.id,
   )
   const run = runs.find(({ state }) => !ENDED.includes(state))
   const suggestion = suggestionFor({ group, now, run })
+  const close = () => setDialog(undefined)
   return (
     <Page title={group.id.slice(-8)} crumbs={CRUMBS}>
       <Head group={group} etag={etag} onDialog={setDialog} />
@@ -90,13 +92,10 @@ function Loaded({ group, etag }: { readonly group: Group; readonly etag: string 
           </Card>
         </aside>
       </div>
-      {dialog === undefined ? null : (
-        <GroupDialogs
-          kind={dialog}
-          groups={[group]}
-          etag={etag}
-          onClose={() => setDialog(undefined)}
-        />
+      {dialog === 'split' ? (
+        <SplitDialog group={group} onClose={close} />
+      ) : dialog === undefined ? null : (
+        <GroupDialogs kind={dialog} groups={[group]} etag={etag} onClose={close} />
       )}
     </Page>
   )
@@ -105,7 +104,7 @@ function Loaded({ group, etag }: { readonly group: Group; readonly etag: string 
 interface HeadProps {
   readonly group: Group
   readonly etag: string
-  readonly onDialog: (dialog: GroupDialog) => void
+  readonly onDialog: (dialog: GroupDialog | 'split') => void
 }
 
 function Head({ group, etag, onDialog }: HeadProps) {
@@ -174,6 +173,35 @@ function HeadActions({ group, etag, onDialog }: HeadProps) {
   }
   const canTriage = canSomewhere(me, 'triage')
   const canDiscard = canSomewhere(me, 'discard')
+  const triageItems = [
+    {
+      label: group.owner === me.person ? 'Remove me as owner' : 'Assign to me',
+      keys: 'a',
+      disabledReason: noTriage,
+      onChoose: assign,
+    },
+    ...(group.state === 'open'
+      ? [
+          {
+            label: 'Mute…',
+            keys: 'm',
+            disabledReason: noTriage,
+            onChoose: () => onDialog('mute'),
+          },
+          {
+            label: 'Resolve…',
+            disabledReason: noTriage,
+            onChoose: () => onDialog('resolve'),
+          },
+        ]
+      : [
+          {
+            label: 'Reopen…',
+            disabledReason: noTriage,
+            onChoose: () => onDialog('reopen'),
+          },
+        ]),
+  ]
   useKeys({
     ...(refusal(me, 'replay', source) === undefined ? { r: replay } : {}),
     ...(refusal(me, 'discard', source) === undefined ? { d: () => onDialog('discard') } : {}),
@@ -203,38 +231,21 @@ function HeadActions({ group, etag, onDialog }: HeadProps) {
           Discard…
         </Button>
       ) : null}
-      {canTriage ? (
+      {canTriage || canDiscard ? (
         <Menu
           isIcon
           label="More actions"
           items={[
-            {
-              label: group.owner === me.person ? 'Remove me as owner' : 'Assign to me',
-              keys: 'a',
-              disabledReason: noTriage,
-              onChoose: assign,
-            },
-            ...(group.state === 'open'
+            ...(canTriage ? triageItems : []),
+            ...(canDiscard
               ? [
                   {
-                    label: 'Mute…',
-                    keys: 'm',
-                    disabledReason: noTriage,
-                    onChoose: () => onDialog('mute'),
-                  },
-                  {
-                    label: 'Resolve…',
-                    disabledReason: noTriage,
-                    onChoose: () => onDialog('resolve'),
+                    label: 'Split…',
+                    disabledReason: refusal(me, 'discard', source),
+                    onChoose: () => onDialog('split'),
                   },
                 ]
-              : [
-                  {
-                    label: 'Reopen…',
-                    disabledReason: noTriage,
-                    onChoose: () => onDialog('reopen'),
-                  },
-                ]),
+              : []),
           ]}
         >
           <Icon name="more" />

@@ -12,6 +12,7 @@ import { useKeys } from '../../keys.ts'
 import { SelectionBar } from '../../list/list-parts.tsx'
 import { countOf, countText } from '../../words/numbers.ts'
 import { type GroupDialog, GroupDialogs } from '../group/group-dialogs.tsx'
+import { MergeDialog } from '../group/regroup-dialogs.tsx'
 import '../../list/list.css'
 
 export interface BulkBarProps {
@@ -23,7 +24,7 @@ export interface BulkBarProps {
 export function BulkBar({ groups, onClear }: BulkBarProps) {
   const me = useMe()
   const navigate = useNavigate()
-  const [dialog, setDialog] = useState<GroupDialog>()
+  const [dialog, setDialog] = useState<GroupDialog | 'merge'>()
   const open = groups.reduce((sum, { openCount }) => sum + openCount, 0)
   const sources = [...new Set(groups.map(({ source }) => source))]
   const refusalOf = (action: Action) =>
@@ -34,6 +35,10 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
   const noReplay = refusalOf('replay') ?? none ?? several
   const noDiscard = refusalOf('discard') ?? none
   const noTriage = refusalOf('triage')
+  const noMerge =
+    refusalOf('discard') ??
+    (sources.length > 1 ? 'Select groups of one source. Only these can be merged.' : undefined)
+  const close = () => setDialog(undefined)
   const replay = () => {
     const q = groups.map(({ id }) => `group:${id}`).join(' ')
     void navigate({ to: '/replays/new', search: { q } })
@@ -71,13 +76,15 @@ export function BulkBar({ groups, onClear }: BulkBarProps) {
           Discard {countText(open)}…
         </Button>
       ) : null}
-      {dialog === undefined ? null : (
-        <GroupDialogs
-          kind={dialog}
-          groups={groups}
-          onClose={() => setDialog(undefined)}
-          onDone={onClear}
-        />
+      {groups.length > 1 && canSomewhere(me, 'discard') ? (
+        <Button size="small" disabledReason={noMerge} onClick={() => setDialog('merge')}>
+          Merge {countText(groups.length)}…
+        </Button>
+      ) : null}
+      {dialog === 'merge' ? (
+        <MergeDialog groups={groups} onClose={close} onDone={onClear} />
+      ) : dialog === undefined ? null : (
+        <GroupDialogs kind={dialog} groups={groups} onClose={close} onDone={onClear} />
       )}
     </SelectionBar>
   )
