@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
-import { rabbitmq } from '@redrive/rabbitmq'
-import { consume, consumerSet } from '@redrive/runtime'
+import { rabbitmq, rabbitmqSource } from '@redrive/rabbitmq'
+import { consume, consumerSet, healthHandler } from '@redrive/runtime'
 import { charge, sendMail } from './work.ts'
 
 const { RABBITMQ_URL: url = 'amqp://localhost', ORDERS = 'orders', MAILS = 'mails' } = process.env
@@ -10,16 +10,14 @@ const consumers = consumerSet({
   mails: () => consume(rabbitmq({ url, queue: MAILS }), sendMail, { concurrency: 5 }),
 })
 
-const server = createServer((request, response) => {
-  const health = consumers.health()
-  const isReady = request.url === '/live' || health.status !== 'down'
-  response.writeHead(isReady ? 200 : 503, { 'content-type': 'application/json' })
-  response.end(JSON.stringify(health))
-}).listen(Number(process.env['PORT'] ?? 3000))
+const deadLetters = rabbitmqSource({ url, queue: ORDERS })
+const health = healthHandler(consumers, { deadLetters: { orders: () => deadLetters.depth() } })
+const server = createServer((request, response) => health(request, response))
+server.listen(Number(process.env['PORT'] ?? 3000))
 
 async function stop(signal: string): Promise<void> {
   console.log(`${signal}: finishing running handlers`)
-  await consumers.stop({ drain: '25s' })
+  await Promise.all([consumers.stop({ drain: '25s' }), deadLetters.close()])
   server.close()
   // A timer or a connection that is still open must not keep the process running.
   setTimeout(() => process.exit(1), 4_000).unref()

@@ -1,2 +1,2 @@
-export type { HealthRouteOptions, RedriveFastifyOptions } from './options.ts'
+export type { RedriveFastifyOptions } from './options.ts'
 export { redrive } from './plugin.ts'

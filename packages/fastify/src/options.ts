@@ -1,5 +1,5 @@
 import type { Duration } from '@redrive/core'
-import type { Awaitable, Consumer } from '@redrive/runtime'
+import type { Awaitable, Consumer, HealthOptions } from '@redrive/runtime'
 import type { FastifyInstance } from 'fastify'
 
 /** The options of the plugin. */
@@ -8,17 +8,6 @@ export interface RedriveFastifyOptions {
   readonly consumers: Readonly<Record<string, (app: FastifyInstance) => Awaitable<Consumer>>>
   /** Maximum time to stop the consumers when the app closes. Default '25s'. */
   readonly drain?: Duration
-  /** The health routes, or 'off'. */
-  readonly health?: HealthRouteOptions | 'off'
-}
-
-/** Where the health routes are, and when the app is ready. */
-export interface HealthRouteOptions {
-  /** Path before `/live` and `/ready`. It begins with a slash. Default '/health'. */
-  readonly path?: string
-  /**
-   * 'consumers': not ready while a consumer is `down`. 'started': ready from the start of the consumers until
-   * the app closes, for an app that also serves requests. Default 'consumers'.
-   */
-  readonly ready?: 'consumers' | 'started'
+  /** The health routes, as in `healthHandler`, or 'off'. */
+  readonly health?: HealthOptions | 'off'
 }

@@ -1,10 +1,11 @@
 import { type Check, isRecord, readOptions, type Section } from '@redrive/core/internal'
-import type { HealthRouteOptions, RedriveFastifyOptions } from './options.ts'
+import { readHealth, type ResolvedHealth } from '@redrive/runtime/internal'
+import type { RedriveFastifyOptions } from './options.ts'
 
 export interface ResolvedFastifyOptions {
   readonly consumers: RedriveFastifyOptions['consumers']
   readonly drainMs: number
-  readonly health: Required<HealthRouteOptions> | undefined
+  readonly health: ResolvedHealth | undefined
 }
 
 /** Shorter than the 30 s that orchestrators allow between the signal and the kill. */
@@ -17,16 +18,13 @@ export function readFastifyOptions(options: RedriveFastifyOptions): ResolvedFast
     return {
       consumers: top.required<RedriveFastifyOptions['consumers']>('consumers', CONSUMERS),
       drainMs: top.duration('drain', DRAIN_MS),
-      health: health === undefined ? undefined : readHealth(health),
+      health: health === undefined ? undefined : readWhole(health),
     }
   })
 }
 
-function readHealth(section: Section): Required<HealthRouteOptions> {
-  const health = {
-    path: section.ifGiven<string>('path', PATH) ?? '/health',
-    ready: section.choice('ready', 'consumers', ['consumers', 'started']),
-  }
+function readWhole(section: Section): ResolvedHealth {
+  const health = readHealth(section)
   section.end()
   return health
 }
@@ -35,9 +33,4 @@ const CONSUMERS: Check = {
   isValid: (value) =>
     isRecord(value) && Object.values(value).every((start) => typeof start === 'function'),
   expected: 'an object with functions that start a consumer, such as { orders: () => consume(…) }',
-}
-
-const PATH: Check = {
-  isValid: (value) => typeof value === 'string' && /^\/.*[^/]$/.test(value),
-  expected: "a path such as '/health'",
 }

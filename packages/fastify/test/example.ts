@@ -37,7 +37,7 @@ async function startService(env: Readonly<Record<string, string>>): Promise<Serv
 /** Sends good and bad orders to the example, then stops it. */
 export async function exerciseExample(env: Readonly<Record<string, string>>): Promise<void> {
   const { program, get, order } = await startService(env)
-  expect(await get('/health/ready')).toEqual({
+  expect(await get('/healthz/ready')).toEqual({
     status: 200,
     body: { status: 'up', consumers: { orders: { status: 'up', reasons: [] } } },
   })

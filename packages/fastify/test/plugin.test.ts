@@ -120,25 +120,50 @@ describe('the health routes', () => {
   it('report ready while the consumers work', async () => {
     const app = await appWith({ consumers: { orders: starter(new MemoryBroker()) } })
     await app.ready()
-    expect(await get(app, '/health/ready')).toEqual({
+    expect(await get(app, '/healthz/ready')).toEqual({
       status: 200,
       body: { status: 'up', consumers: { orders: { status: 'up', reasons: [] } } },
     })
-    expect(await get(app, '/health/live')).toEqual({ status: 200, body: { status: 'up' } })
+    expect(await get(app, '/healthz/live')).toEqual({ status: 200, body: { status: 'up' } })
   })
 
   it('report a consumer that is down with its reasons, and stay alive', async () => {
     const app = await appWith({ consumers: { orders: starter(new MemoryBroker()) } })
     await app.ready()
     app.redrive.running.get('orders')?.pause()
-    expect(await get(app, '/health/ready')).toEqual({
+    expect(await get(app, '/healthz/ready')).toEqual({
       status: 503,
       body: {
         status: 'down',
         consumers: { orders: { status: 'down', reasons: ['It was paused.'] } },
       },
     })
-    expect((await get(app, '/health/live')).status).toBe(200)
+    expect((await get(app, '/healthz/live')).status).toBe(200)
+  })
+
+  it('report depth, breaker and failures of each consumer at /healthz/consumer', async () => {
+    const app = await appWith({
+      consumers: { orders: starter(new MemoryBroker()) },
+      health: { deadLetters: { orders: () => 101 } },
+    })
+    await app.ready()
+    expect(await get(app, '/healthz/consumer')).toEqual({
+      status: 503,
+      body: {
+        status: 'degraded',
+        consumers: {
+          orders: {
+            status: 'degraded',
+            reasons: ['It has 101 dead letters, more than 100.'],
+            breaker: { dependency: 'orders', phase: 'closed' },
+            deadLetters: 101,
+            lastHandledAt: null,
+            failureRate: null,
+          },
+        },
+      },
+    })
+    expect((await get(app, '/healthz/ready')).status).toBe(200)
   })
 
   it('stay ready with a consumer that is down, if the app also serves requests', async () => {
@@ -148,7 +173,7 @@ describe('the health routes', () => {
     })
     await app.ready()
     app.redrive.running.get('orders')?.pause()
-    const { status, body } = await get(app, '/health/ready')
+    const { status, body } = await get(app, '/healthz/ready')
     expect(status).toBe(200)
     expect(body).toMatchObject({ status: 'down' })
   })
@@ -157,12 +182,12 @@ describe('the health routes', () => {
     const consumers = { orders: starter(new MemoryBroker()) }
     const moved = await appWith({ consumers, health: { path: '/internal/health' } })
     expect((await get(moved, '/internal/health/ready')).status).toBe(200)
-    expect((await get(moved, '/health/ready')).status).toBe(404)
+    expect((await get(moved, '/healthz/ready')).status).toBe(404)
     const without = await appWith({
       consumers: { mails: starter(new MemoryBroker()) },
       health: 'off',
     })
-    expect((await get(without, '/health/ready')).status).toBe(404)
+    expect((await get(without, '/healthz/ready')).status).toBe(404)
   })
 })
 
@@ -176,8 +201,8 @@ describe('the options', () => {
         'The options of the plugin of @redrive/fastify are invalid:',
         '- consumers: expected an object with functions that start a consumer, such as { orders: () => consume(…) }, got nothing',
         "- drain: expected a duration from 0ms to 366d such as '250ms', '5s' or '2m', got 'soon'",
-        "- health.path: expected a path such as '/health', got 'health'",
-        '- health.redy: unknown option; known options: path, ready',
+        "- health.path: expected a path such as '/healthz', got 'health'",
+        '- health.redy: unknown option; known options: clock, deadLetters, maxDeadLetters, maxFailureRate, path, ready',
         '- consumer: unknown option; known options: consumers, drain, health',
       ].join('\n'),
     )

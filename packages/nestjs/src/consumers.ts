@@ -29,6 +29,11 @@ export class RedriveConsumers {
     return this.#set.running
   }
 
+  /** True from the end of the start until the app is destroyed. */
+  get isRunning(): boolean {
+    return this.#set.isRunning
+  }
+
   health(): ConsumerSetHealth {
     return this.#set.health()
   }

@@ -1,4 +1,5 @@
-import type { ConsumerSetHealth } from '@redrive/runtime'
+import type { ConsumerSetHealth, HealthOptions } from '@redrive/runtime'
+import { readinessOf } from '@redrive/runtime/internal'
 import type { RedriveConsumers } from './consumers.ts'
 
 /** The result of a health indicator, in the shape of `@nestjs/terminus`. */
@@ -21,10 +22,16 @@ export class RedriveHealth {
     this.#consumers = consumers
   }
 
-  /** Returns `down` while a consumer is down, with the reasons of each consumer. A degraded consumer works. */
-  isHealthy<const Key extends string>(key: Key): RedriveHealthResult<Key> {
-    const { status, consumers } = this.#consumers.health()
-    const result = { status: status === 'down' ? 'down' : 'up', consumers } as const
+  /**
+   * Returns `up` while every consumer is up, with the reasons of each consumer. `ready` has the same values as for
+   * `healthHandler`.
+   */
+  isHealthy<const Key extends string>(
+    key: Key,
+    { ready = 'up' }: Pick<HealthOptions, 'ready'> = {},
+  ): RedriveHealthResult<Key> {
+    const { status, body } = readinessOf(this.#consumers, ready)
+    const result = { status: status === 200 ? 'up' : 'down', consumers: body.consumers } as const
     return { [key]: result } as RedriveHealthResult<Key>
   }
 }

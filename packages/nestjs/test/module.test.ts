@@ -1,9 +1,11 @@
 import 'reflect-metadata'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { Injectable, Module, type OnModuleDestroy, type Provider, Scope } from '@nestjs/common'
 import { Test, type TestingModule } from '@nestjs/testing'
 import { business, exponential } from '@redrive/core'
 import { deadLetterQueue, MemoryBroker, memory, send } from '@redrive/memory'
-import type { AttemptContext, Message } from '@redrive/runtime'
+import { type AttemptContext, healthHandler, type Message } from '@redrive/runtime'
 import { FakeClock, until } from '@redrive/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -289,5 +291,22 @@ describe('the health indicator', () => {
         consumers: { 'OrderService.charge': { status: 'down', reasons: ['It was paused.'] } },
       },
     })
+    expect(health.isHealthy('redrive', { ready: 'started' }).redrive.status).toBe('up')
+  })
+
+  it('has the routes of healthHandler, with the consumers of the module', async () => {
+    const { app } = await build([OrderService])
+    await app.init()
+    const handle = healthHandler(app.get(RedriveConsumers))
+    const server = createServer((request, response) => handle(request, response))
+    onTestFinished(() => void server.close())
+    server.listen(0, '127.0.0.1')
+    await until('the server listens', () => server.listening)
+    const { port } = server.address() as AddressInfo
+    const response = await fetch(`http://127.0.0.1:${port}/healthz/consumer`)
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      { consumers: { 'OrderService.charge': { breaker: { phase: 'closed' } } } },
+    ])
   })
 })

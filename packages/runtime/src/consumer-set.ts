@@ -1,6 +1,6 @@
 import type { Awaitable } from './awaitable.ts'
 import type { Consumer, StopOptions } from './consume.ts'
-import type { ConsumerHealth } from './health.ts'
+import type { ConsumerHealth } from './health/consumer.ts'
 
 /** Starts one consumer, with `consume`. */
 export type StartConsumer = () => Awaitable<Consumer>
@@ -17,6 +17,8 @@ export interface ConsumerSetHealth {
 export interface ConsumerSet {
   /** The consumers that have started, by name. */
   readonly running: ReadonlyMap<string, Consumer>
+  /** True from the end of `start` until `stop` is called. */
+  readonly isRunning: boolean
   /**
    * Starts all consumers concurrently. If one does not start, the others stop again, and the result is its
    * error. Safe to call twice.
@@ -33,6 +35,7 @@ export function consumerSet(starts: Readonly<Record<string, StartConsumer>>): Co
   const running = new Map<string, Consumer>()
   let starting: Promise<void> | undefined
   let stopping: Promise<void> | undefined
+  let isStarted = false
   const startOne = async ([name, start]: readonly [string, StartConsumer]) => {
     running.set(name, await start())
   }
@@ -42,7 +45,8 @@ export function consumerSet(starts: Readonly<Record<string, StartConsumer>>): Co
     const errors = results.flatMap((result) =>
       result.status === 'rejected' ? [result.reason as unknown] : [],
     )
-    if (errors.length === 0) return
+    isStarted = errors.length === 0
+    if (isStarted) return
     await stopAll({})
     throw errors.length === 1 ? errors[0] : severalErrors(errors)
   }
@@ -51,6 +55,9 @@ export function consumerSet(starts: Readonly<Record<string, StartConsumer>>): Co
   }
   return {
     running,
+    get isRunning() {
+      return isStarted && stopping === undefined
+    },
     start: () => (starting ??= stopping === undefined ? startAll() : Promise.reject(stopped())),
     stop: (options = {}) =>
       (stopping ??= Promise.allSettled([starting]).then(() => stopAll(options))),

@@ -69,6 +69,11 @@ export class GuardState {
     return this.#recorded + this.#unrecorded
   }
 
+  /** The tick of the last success; undefined before the first one. */
+  get lastHandledAt(): number | undefined {
+    return this.handledCount === 0 ? undefined : this.#lastHandledAt
+  }
+
   /** Counts one success, at that tick or shortly after. */
   count(tickAt: number): void {
     this.#unrecorded += 1

@@ -98,7 +98,10 @@ export {
   type TransportNeeds,
 } from './ports/transport.ts'
 export type { DependencyCounts, LastFailure } from './dependency-counts.ts'
-export type { BreakerHealth, ConsumerHealth, UnprovenMessage } from './health.ts'
+export type { BreakerHealth, ConsumerHealth, UnprovenMessage } from './health/consumer.ts'
+export { type HealthHandler, healthHandler } from './health/handler.ts'
+export type { HealthOptions } from './health/options.ts'
+export type { CheckedConsumers, ConsumerReport, HealthReport } from './health/routes.ts'
 export type { Logger } from './log/logger.ts'
 export { relay } from './relay.ts'
 export { parseStoredDeadLetter, serializeStoredDeadLetter } from './stored-dead-letter.ts'

@@ -1,7 +1,7 @@
 import type { ConsumerStats } from './consumer-stats.ts'
 import type { Dependency } from './dependency.ts'
 import type { EmitterStats } from './emit/result.ts'
-import type { ConsumerHealth } from './health.ts'
+import type { ConsumerHealth } from './health/consumer.ts'
 
 /** A consumer of this process that has started and not stopped. */
 export interface RunningConsumer {

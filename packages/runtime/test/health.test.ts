@@ -15,6 +15,7 @@ describe('the health of a consumer', () => {
       assigned: undefined,
       lag: undefined,
       oldestUnproven: undefined,
+      lastHandledAt: clock.now(),
       breaker: {
         dependency: 'crm',
         phase: 'closed',

@@ -53,7 +53,7 @@ it('is the program of the page about plain Node', () => {
 
 it('reports ready, finishes the running handler after SIGTERM and exits with 0', async () => {
   const { program, channel, orders, base, order, printed } = await startService()
-  const ready = await fetch(`${base}/ready`)
+  const ready = await fetch(`${base}/healthz/ready`)
   expect({ status: ready.status, body: await ready.json() }).toEqual({
     status: 200,
     body: {
@@ -61,13 +61,16 @@ it('reports ready, finishes the running handler after SIGTERM and exits with 0',
       consumers: { orders: { status: 'up', reasons: [] }, mails: { status: 'up', reasons: [] } },
     },
   })
+  const consumer = await fetch(`${base}/healthz/consumer`)
+  const empty = { deadLetters: 0, failureRate: null, breaker: { phase: 'closed' } }
+  expect(await consumer.json()).toMatchObject({ status: 'up', consumers: { orders: empty } })
   await order('o-1')
   await printed('charging o-1')
   program.kill('SIGTERM')
   await printed('SIGTERM: finishing running handlers')
   expect(program.printed()).not.toContain('charged o-1')
-  expect((await fetch(`${base}/ready`)).status).toBe(503)
-  expect((await fetch(`${base}/live`)).status).toBe(200)
+  expect((await fetch(`${base}/healthz/ready`)).status).toBe(503)
+  expect((await fetch(`${base}/healthz/live`)).status).toBe(200)
   expect(await program.exited).toBe(0)
   expect(program.printed()).toContain('charged o-1')
   expect((await channel.checkQueue(orders)).messageCount).toBe(0)

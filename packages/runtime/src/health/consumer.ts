@@ -1,8 +1,8 @@
 import type { BreakerPhase, Delivery } from '@redrive/core'
-import type { DependencyCounts } from './dependency-counts.ts'
-import { describeError } from './log/text.ts'
-import type { Loop } from './loop.ts'
-import type { SourceState } from './source-state.ts'
+import type { DependencyCounts } from '../dependency-counts.ts'
+import { describeError } from '../log/text.ts'
+import type { Loop } from '../loop.ts'
+import type { SourceState } from '../source-state.ts'
 
 /** Whether a consumer works, and why not. */
 export interface ConsumerHealth {
@@ -16,6 +16,8 @@ export interface ConsumerHealth {
   /** Messages of the source that this consumer has not finished; undefined where the transport does not know. */
   readonly lag: number | undefined
   readonly breaker: BreakerHealth
+  /** Time of the last message that was handled, epoch ms, to about a second; undefined before the first one. */
+  readonly lastHandledAt: number | undefined
   /** Handlers that still run after their timeout and the grace period. */
   readonly hung: number
   /** The message that fails for the longest time without a known cause. */
@@ -80,6 +82,7 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
     assigned,
     lag: deps.transport.lag?.(),
     breaker,
+    lastHandledAt: guardState.lastHandledAt,
     hung: unended.hung,
     oldestUnproven,
   }
