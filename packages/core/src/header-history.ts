@@ -1,6 +1,7 @@
 import type { FailureRecord } from './delivery.ts'
 import { FAILURE_CLASSES } from './failure.ts'
 import { clip } from './text.ts'
+import { isTraceparent } from './traceparent.ts'
 
 /** 200 characters of the message of an error. The catalog contains the whole text of the last one. */
 const MESSAGE_BOUND = 200
@@ -84,7 +85,3 @@ function readRecord(row: unknown): FailureRecord | undefined {
     ...(isTraceparent(trace) ? { trace } : {}),
   }
 }
-
-/** Returns true for the value of a W3C `traceparent` header of version 0. */
-export const isTraceparent = (value: unknown): value is string =>
-  typeof value === 'string' && /^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/.test(value)

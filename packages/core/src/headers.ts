@@ -1,5 +1,6 @@
 import { type FailureCycle, type FailureRecord, FIRST_CYCLE } from './delivery.ts'
-import { encodeRecord, isTraceparent, parseRecords } from './header-history.ts'
+import { encodeRecord, parseRecords } from './header-history.ts'
+import { isTraceparent } from './traceparent.ts'
 import type { RedriveHeaderTable } from './header-table.ts'
 import { clip, shown } from './text.ts'
 

@@ -33,3 +33,4 @@ export { type RateResult, type RatePolicy, type RateState, startRate, takeOne } 
 export { unprovenDelay } from './schedule-retry.ts'
 export { type SignatureInput, type SignatureFields, signatureParts } from './signature.ts'
 export { isRecord, shown } from './text.ts'
+export { parseTraceparent, type TraceParent } from './traceparent.ts'

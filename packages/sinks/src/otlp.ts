@@ -1,3 +1,4 @@
+import { parseTraceparent, type TraceParent } from '@redrive/core/internal'
 import { isRecord } from './json.ts'
 import type { CheckedSink, OutboundEvent } from '@redrive/runtime'
 import { refused, unknownOutcome } from './errors.ts'
@@ -178,12 +179,8 @@ function recordOf(event: OutboundEvent): Readonly<Record<string, unknown>> {
 }
 
 /** Returns the trace of the event from its W3C traceparent. Ids are hex here, unlike elsewhere in protobuf's JSON. */
-function traceOf(traceparent = ''): Readonly<Record<string, unknown>> {
-  const match = /^[\da-f]{2}-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})/.exec(traceparent)
-  if (match === null) return {}
-  const [, traceId, spanId, flags = '0'] = match
-  return { traceId, spanId, flags: Number.parseInt(flags, 16) }
-}
+const traceOf = (traceparent: string | undefined): Partial<TraceParent> =>
+  parseTraceparent(traceparent) ?? {}
 
 interface PartialSuccess {
   readonly rejected: number

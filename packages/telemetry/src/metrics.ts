@@ -8,6 +8,8 @@ export interface MetricRow {
   readonly meaning: string
   /** Upper bounds of a histogram. */
   readonly buckets?: readonly number[]
+  /** Set for a counter whose total is read from the state. Other counters are added to when an event happens. */
+  readonly isTotal?: true
   /** The same values under a name that other systems expect, with their names of the labels. */
   readonly alias?: {
     readonly name: string
@@ -137,18 +139,18 @@ export const METRICS: Readonly<Record<MetricName, MetricRow>> = {
   // Circuit breakers of dependencies.
   'redrive.circuit_breaker.state':      { kind: 'gauge', unit: '1', labels: ['dependency'], meaning: '0: closed, 1: half-open, 2: open, 3: isolated.' },
   'redrive.circuit_breaker.transition': { kind: 'counter', unit: '{transition}', labels: ['dependency', 'to'], meaning: 'Changes of the state of the breaker.' },
-  'redrive.circuit_breaker.call':       { kind: 'counter', unit: '{run}', labels: ['dependency'], meaning: 'Runs of handlers that call the dependency.' },
-  'redrive.circuit_breaker.failure':    { kind: 'counter', unit: '{run}', labels: ['dependency'], meaning: 'Failed runs of handlers that call the dependency.' },
-  'redrive.circuit_breaker.rejected':   { kind: 'counter', unit: '{message}', labels: ['dependency'], meaning: 'Messages that did not run, or were returned after their run, because the breaker was open.' },
+  'redrive.circuit_breaker.call':       { kind: 'counter', isTotal: true, unit: '{run}', labels: ['dependency'], meaning: 'Runs of handlers that call the dependency.' },
+  'redrive.circuit_breaker.failure':    { kind: 'counter', isTotal: true, unit: '{run}', labels: ['dependency'], meaning: 'Failed runs of handlers that call the dependency.' },
+  'redrive.circuit_breaker.rejected':   { kind: 'counter', isTotal: true, unit: '{message}', labels: ['dependency'], meaning: 'Messages that did not run, or were returned after their run, because the breaker was open.' },
   'redrive.concurrency.shrunk':         { kind: 'counter', unit: '{change}', labels: ['source'], meaning: 'Reductions of the concurrency limit, because the dependency was overloaded.' },
 
   // Emitters.
-  'redrive.emitter.event':              { kind: 'counter', unit: '{event}', labels: [...SINK, 'result'], meaning: 'Events by result: delivered, stored, dropped or lost.' },
+  'redrive.emitter.event':              { kind: 'counter', isTotal: true, unit: '{event}', labels: [...SINK, 'result'], meaning: 'Events by result: delivered, stored, dropped or lost.' },
   'redrive.emitter.failure':            { kind: 'counter', unit: '{event}', labels: [...SINK, 'result', 'reason'], meaning: 'Events that did not reach the sink, with the reason.' },
   'redrive.emitter.in_flight':          { kind: 'gauge', unit: '{event}', labels: SINK, meaning: 'Events that are queued, wait for a retry or are being sent.' },
   'redrive.emitter.breaker_state':      { kind: 'gauge', unit: '1', labels: SINK, meaning: 'Breaker of the sink. 0: closed, 1: half-open, 2: open, 3: isolated.' },
-  'redrive.emitter.rate_limited':       { kind: 'counter', unit: '{event}', labels: [], meaning: 'Events over the rate limit.' },
-  'redrive.emitter.job_event':          { kind: 'counter', unit: '{event}', labels: ['job', 'result'], meaning: 'Undelivered events of non-failing jobs by result: stored, dropped or lost.' },
+  'redrive.emitter.rate_limited':       { kind: 'counter', isTotal: true, unit: '{event}', labels: [], meaning: 'Events over the rate limit.' },
+  'redrive.emitter.job_event':          { kind: 'counter', isTotal: true, unit: '{event}', labels: ['job', 'result'], meaning: 'Undelivered events of non-failing jobs by result: stored, dropped or lost.' },
   'redrive.dlq.replayed':               { kind: 'counter', unit: '{event}', labels: SINK, meaning: 'Dead letters of the sink that it accepted when they were sent again.' },
   'redrive.dlq.replay_failed':          { kind: 'counter', unit: '{event}', labels: SINK, meaning: 'Dead letters of the sink that it did not accept when they were sent again.' },
   'redrive.dlq.cleaned_up':             { kind: 'counter', unit: '{event}', labels: [], meaning: 'Old dead letters removed from the store.' },
@@ -167,3 +169,7 @@ export const METRIC_NAMES = Object.keys(METRICS) as readonly MetricName[]
 
 /** Returns the row of a metric, with the optional fields. */
 export const rowOf = (metric: MetricName): MetricRow => METRICS[metric]
+
+/** Returns true for a metric that is read from the state of the process when metrics are collected. */
+export const isFromState = (metric: MetricName): boolean =>
+  rowOf(metric).kind === 'gauge' || rowOf(metric).isTotal === true

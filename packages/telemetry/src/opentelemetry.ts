@@ -12,6 +12,7 @@ import {
   type Labels,
   type Measurement,
   METRIC_NAMES,
+  isFromState,
   type MetricName,
   rowOf,
 } from './metrics.ts'
@@ -73,17 +74,6 @@ export function openTelemetry({
 
 const typeOf = (cause: unknown) => (cause instanceof Error ? cause.name : '_OTHER')
 
-/** Metrics whose series are totals or gauges of the state; the others are counted when events happen. */
-const STATE: ReadonlySet<MetricName> = new Set<MetricName>([
-  ...METRIC_NAMES.filter((metric) => rowOf(metric).kind === 'gauge'),
-  'redrive.circuit_breaker.call',
-  'redrive.circuit_breaker.failure',
-  'redrive.circuit_breaker.rejected',
-  'redrive.emitter.event',
-  'redrive.emitter.job_event',
-  'redrive.emitter.rate_limited',
-])
-
 interface Instruments {
   record(measurement: Measurement): void
   observeState(collect: () => readonly Measurement[]): () => void
@@ -97,7 +87,7 @@ function instrumentsOf(meter: Meter): Instruments {
     if (metric === 'redrive.process.duration') continue
     const { kind, unit, meaning: description, buckets } = rowOf(metric)
     const options = { unit, description }
-    if (STATE.has(metric)) {
+    if (isFromState(metric)) {
       observed.set(
         metric,
         kind === 'gauge'

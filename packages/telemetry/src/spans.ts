@@ -1,6 +1,5 @@
 import {
   context,
-  isSpanContextValid,
   type Link,
   ROOT_CONTEXT,
   type SpanContext,
@@ -10,6 +9,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api'
+import { parseTraceparent } from '@redrive/core/internal'
 import type { RedriveEvent } from '@redrive/runtime'
 import type { InstrumentedRun } from '@redrive/runtime/internal'
 import type { AroundRun } from './observe.ts'
@@ -73,7 +73,7 @@ function linksOf({ delivery, failures }: InstrumentedRun): Link[] {
 }
 
 function linkTo(traceparent: string | undefined, kind: string): readonly Link[] {
-  const linked = parseTraceparent(traceparent)
+  const linked = spanContextOf(traceparent)
   return linked === undefined ? [] : [{ context: linked, attributes: { 'redrive.link': kind } }]
 }
 
@@ -95,7 +95,7 @@ export function recordDecision(tracer: Tracer, event: RedriveEvent): void {
   const name = SPAN_NAMES[decision.kind]
   if (name === undefined || decision.kind === 'settle' || decision.kind === 'pause') return
   const failed = decision.cycle?.history.at(-1)
-  const parent = parseTraceparent(failed?.trace)
+  const parent = spanContextOf(failed?.trace)
   if (failed === undefined || parent === undefined) return
   const { target } = event.enactment
   const span = tracer.startSpan(
@@ -131,12 +131,9 @@ function traceparentOf({ traceId, spanId, traceFlags }: SpanContext): string {
   return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }
 
-/** Returns the span of a W3C `traceparent`; undefined when it is absent or not valid. */
-function parseTraceparent(value: string | undefined): SpanContext | undefined {
-  const match = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(value ?? '')
-  if (match === null) return undefined
-  const [, traceId = '', spanId = '', flags = ''] = match
-  const traceFlags = Number.parseInt(flags, 16) & TraceFlags.SAMPLED
-  const parsed: SpanContext = { traceId, spanId, traceFlags, isRemote: true }
-  return isSpanContextValid(parsed) ? parsed : undefined
+function spanContextOf(traceparent: string | undefined): SpanContext | undefined {
+  const parsed = parseTraceparent(traceparent)
+  if (parsed === undefined) return undefined
+  const { traceId, spanId, flags } = parsed
+  return { traceId, spanId, traceFlags: flags & TraceFlags.SAMPLED, isRemote: true }
 }

@@ -1,15 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { METRIC_NAMES, METRICS } from '../src/metrics.ts'
+import { isFromState, METRIC_NAMES, METRICS } from '../src/metrics.ts'
 import { prometheusName } from '../src/prometheus.ts'
 
-const sources = ['from-events', 'from-state', 'observe'].map((name) =>
-  readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8'),
-)
+const textOf = (name: string) => readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8')
+
+const sources = ['from-events', 'from-state', 'observe'].map(textOf)
 
 it('every metric of the table has a source', () => {
   const missing = METRIC_NAMES.filter((name) => !sources.some((text) => text.includes(`'${name}'`)))
   expect(missing).toEqual([])
+})
+
+it('a metric that is read from the state is declared so, or OpenTelemetry would not export it', () => {
+  const text = textOf('from-state')
+  const read = METRIC_NAMES.filter((name) => text.includes(`'${name}'`))
+  expect(METRIC_NAMES.filter(isFromState)).toEqual(read)
 })
 
 it('names are unique in Prometheus, with their aliases', () => {
