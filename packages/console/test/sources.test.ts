@@ -2,7 +2,7 @@ import type { Output } from '@redrive/api'
 import { describe, expect, test } from 'vitest'
 import type { SetAsideMessage } from '../src/data/sources.ts'
 import { actionsOf, isOwnRequest } from '../src/screens/sources/set-aside-actions.ts'
-import { bySeverity, expiredText, problemsOf } from '../src/words/sources.ts'
+import { brokerText, bySeverity, expiredText, problemsOf } from '../src/words/sources.ts'
 import { parseSetAside } from '../src/words/set-aside.ts'
 
 type Source = Output<'listSources'>['sources'][number]
@@ -98,4 +98,10 @@ test('the filter of set-aside messages has two fields', () => {
   expect(problem('text')).toMatch(/fields source and status/)
   expect(problem('reason:x')).toMatch(/fields source and status/)
   expect(problem('"open')).toMatch(/closing quote/)
+})
+
+test('the broker of a source has a name, also one that is newer than the console', () => {
+  expect(brokerText({ broker: 'rabbitmq' })).toBe('RabbitMQ')
+  expect(brokerText({ broker: 'pulsar' })).toBe('pulsar')
+  expect(brokerText({})).toBeUndefined()
 })

@@ -9,6 +9,7 @@ import {
   openSources,
 } from './composition.ts'
 import type { Config } from './config/schema.ts'
+import { kindOf } from './config/source.ts'
 import { msOf } from './config/values.ts'
 import { createOperations } from './operations/operations.ts'
 import { omitUndefined } from './omit-undefined.ts'
@@ -188,6 +189,9 @@ async function reportIngest(
 const readingOf = ({ sources, masking }: Config) =>
   createReading({ sources, detectors: masking.detectors })
 
+const brokersOf = ({ sources }: Config) =>
+  new Map(Object.entries(sources).map(([name, source]) => [name, kindOf(source)]))
+
 async function apiOf(
   { config, pools, log }: StartContext,
   { catalog, audit, identity }: ServerComponents,
@@ -202,6 +206,7 @@ async function apiOf(
     insist: createRetryingWriter(log),
     alertLimits,
     reading: readingOf(config),
+    brokers: brokersOf(config),
     approval: config.approval,
     unmaskedPerHour: config.masking.unmaskedPerHour,
   })

@@ -50,6 +50,7 @@ async function shop(count: number) {
 interface Sources {
   readonly sources: readonly {
     readonly source: string
+    readonly broker?: string
     readonly open: number
     readonly state: { readonly status: string; readonly problem?: string; readonly depth?: number }
   }[]
@@ -147,6 +148,7 @@ describe('the start', () => {
       { accept: (seen) => seen.every(({ state }) => state.status !== 'not_checked') },
     )
     const stateOf = (name: string) => states.find(({ source }) => source === name)?.state
+    expect(states.map(({ broker }) => broker)).toEqual(['rabbitmq', 'rabbitmq', 'rabbitmq'])
     expect(stateOf(queue)).toMatchObject({ status: 'connected', lag: 0 })
     expect(stateOf('gone')).toMatchObject({ status: 'unreachable' })
     expect(stateOf('gone')?.problem).toContain('cannot reach the broker')

@@ -26,6 +26,12 @@ const SET_ASIDE = 'Messages that are set aside and neither replayed nor discarde
 const source = z
   .object({
     source: z.string(),
+    broker: z
+      .string()
+      .optional()
+      .describe(
+        'Kind of the broker or store, as in the config, such as `rabbitmq`; absent if the config of this process does not have the source',
+      ),
     open: count.describe('Number of open dead letters'),
     replaying: count.describe('Number of dead letters that are being replayed'),
     undecided: count.describe('Number of dead letters whose replay has an unknown outcome'),

@@ -114,6 +114,7 @@ export async function showSource(io: Io, name: string, options: CommonOptions): 
     human: (page) => {
       page.facts([
         ['Source', found.source],
+        ['Broker', found.broker],
         ['State', statusText(state.status)],
         ['Problem', state.problem],
         ['In broker', depthText(state)],

@@ -3,6 +3,24 @@ import { countOf, countText } from './numbers.ts'
 
 type Source = Output<'listSources'>['sources'][number]
 
+/** Names of the kinds of brokers and stores in the config. */
+const BROKER_NAMES: Readonly<Record<string, string>> = {
+  bullmq: 'BullMQ',
+  fileStore: 'file store',
+  kafka: 'Kafka',
+  nats: 'NATS JetStream',
+  postgres: 'PostgreSQL outbox',
+  postgresStore: 'PostgreSQL store',
+  rabbitmq: 'RabbitMQ',
+  redis: 'Redis Streams',
+  redisStore: 'Redis store',
+  sqs: 'SQS',
+}
+
+/** Returns the name of the broker of a source. A newer server may know other kinds. */
+export const brokerText = ({ broker }: Pick<Source, 'broker'>): string | undefined =>
+  broker === undefined ? undefined : (BROKER_NAMES[broker] ?? broker)
+
 /** Problems first. Sources that nobody checks are between them and the connected ones. */
 const RANK = { unreachable: 0, missing_queue: 1, not_checked: 2, connected: 3 } as const
 

@@ -22,6 +22,8 @@ export interface OperationDeps {
   readonly reading: Reading
   /** Who may approve a run. */
   readonly approval: Approval
+  /** Kind of the broker of each source in the config. */
+  readonly brokers: ReadonlyMap<string, string>
 }
 
 export type Approval = 'another_person' | 'anyone'

@@ -40,6 +40,8 @@ export interface DeskOptions {
   readonly reading?: Reading
   /** Who may approve a run, as the catalog is configured. Default: another person. */
   readonly approval?: Approval
+  /** Kind of the broker of each source in the config. Default: none is known. */
+  readonly brokers?: ReadonlyMap<string, string>
   /** How many original messages a person may see in an hour. Default 100. */
   readonly unmaskedPerHour?: number
 }
@@ -56,7 +58,7 @@ export interface Operations {
 export function createOperations(options: DeskOptions): Operations {
   const { catalog, audit, identity, insist, alertLimits = ALERT_LIMITS } = options
   const { reading = createReading(), approval = 'another_person' } = options
-  const { unmaskedPerHour: perHour = UNMASKED_PER_HOUR } = options
+  const { unmaskedPerHour: perHour = UNMASKED_PER_HOUR, brokers = new Map() } = options
   const unmasking = { perHour, count: audit.countUnmasked }
   const guard = new Authorizer(catalog, audit.write, insist, unmasking)
   const parts = {
@@ -68,6 +70,7 @@ export function createOperations(options: DeskOptions): Operations {
     alertLimits,
     reading,
     approval,
+    brokers,
   }
   return {
     handlers: {

@@ -16,6 +16,7 @@ export function overview({
   identity,
   alertLimits,
   approval,
+  brokers,
 }: OperationDeps): Handlers<'me' | 'overview' | 'listSources' | 'listExpired' | 'trend'> {
   const countsNow = cached(CACHE_MS, () => catalog.counts())
   const checksNow = cached(CACHE_MS, () => catalog.sourceChecks())
@@ -52,6 +53,7 @@ export function overview({
       return {
         sources: sources.map(({ attempts: _, ...one }) => ({
           ...one,
+          ...omitUndefined({ broker: brokers.get(one.source) }),
           state: sourceStateOf(one.source, checks),
           permissions: [...allowedActions(caller, one.source)],
         })),

@@ -32,6 +32,7 @@ import { GroupChart } from './group-chart.tsx'
 import { type GroupDialog, GroupDialogs } from './group-dialogs.tsx'
 import { GroupTabs } from './group-tabs.tsx'
 import { SplitDialog } from './regroup-dialogs.tsx'
+import { ReplayTarget } from './replay-target.tsx'
 import { SuggestionCard } from './suggestion-card.tsx'
 import './group.css'
 
@@ -81,6 +82,7 @@ function Loaded({ group, etag }: { readonly group: Group; readonly etag: string 
           <GroupTabs group={group} tab={tab} runs={runs} />
         </div>
         <aside className="stack">
+          <ReplayTarget source={group.source} />
           <Activity group={group} />
           <Card title="Command line">
             <CardBody>

@@ -6,6 +6,7 @@ import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import type { Source } from '../../data/queries.ts'
 import { countText } from '../../words/numbers.ts'
+import { brokerText } from '../../words/sources.ts'
 import '../../components/table.css'
 
 /** 6 sources: problems first, then those with the most open dead letters. */
@@ -45,7 +46,7 @@ export function SourcesCard({ sources }: { readonly sources: readonly Source[] }
           </tr>
         </thead>
         <tbody>
-          {shown.map(({ source, open, oldestAt, state: { status, problem } }) => (
+          {shown.map(({ source, broker, open, oldestAt, state: { status, problem } }) => (
             <tr key={source}>
               <td>
                 <span className="row">
@@ -53,6 +54,7 @@ export function SourcesCard({ sources }: { readonly sources: readonly Source[] }
                   <b>
                     <Peer text={source} most={80} />
                   </b>
+                  <span className="faint only-wide">{brokerText({ broker })}</span>
                 </span>
               </td>
               <td className="num">{countText(open)}</td>

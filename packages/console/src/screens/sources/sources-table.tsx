@@ -6,6 +6,7 @@ import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import type { Source } from '../../data/queries.ts'
 import { countText } from '../../words/numbers.ts'
+import { brokerText } from '../../words/sources.ts'
 import '../../components/table.css'
 
 export interface SourcesTableProps {
@@ -49,6 +50,7 @@ export const SourcesTable = ({ sources, chosen }: SourcesTableProps) => (
 
 function Row({ source: one, isChosen }: { readonly source: Source; readonly isChosen: boolean }) {
   const { source, open, openByClass, oldestAt, lastIngestedAt, setAside, state } = one
+  const broker = brokerText(one)
   return (
     <tr data-selected={isChosen ? '' : undefined} data-focused={isChosen ? '' : undefined}>
       <td>
@@ -65,6 +67,7 @@ function Row({ source: one, isChosen }: { readonly source: Source; readonly isCh
               {source}
             </Link>
             <span className="faint small">
+              {broker === undefined ? null : `${broker}, `}
               {lastIngestedAt === undefined ? (
                 'no dead letter yet'
               ) : (
