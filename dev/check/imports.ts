@@ -36,9 +36,11 @@ export const ROOMS: readonly Room[] = [
 
   // Adapters know the ports and never each other.
   { folder: 'packages/transports/postgres', mayImport: [...PORTS, 'postgres-internal'] },
+  { folder: 'packages/transports/redis', mayImport: [...PORTS, 'redis-internal'] },
   { folder: 'packages/transports/*', mayImport: PORTS },
   { folder: 'packages/sinks', mayImport: PORTS },
   { folder: 'packages/stores/postgres', mayImport: [...PORTS, 'postgres-internal'] },
+  { folder: 'packages/stores/redis', mayImport: [...PORTS, 'redis-internal'] },
   { folder: 'packages/stores/*', mayImport: PORTS },
   { folder: 'packages/telemetry', mayImport: PORTS },
   // They put consumers into frameworks. The memory transport is for tests of users.
@@ -48,6 +50,9 @@ export const ROOMS: readonly Room[] = [
 
   // Shared by the four packages that use PostgreSQL: transactions, migrations, error messages.
   { folder: 'packages/postgres-internal', mayImport: PORTS },
+
+  // Shared by the transport and the store of Redis: the two client libraries, scripts with a timeout.
+  { folder: 'packages/redis-internal', mayImport: PORTS },
 
   // The control plane. Only server and cli choose concrete adapters, in one file each. The
   // catalog's background work runs on the outbox of its own database.

@@ -42,6 +42,8 @@ export const SECTIONS: readonly Section[] = [
       ['RabbitMQ', 'rabbitmq'],
       ['Kafka', 'kafka'],
       ['PostgreSQL', 'postgres'],
+      ['Redis Streams', 'redis'],
+      ['Failed jobs of BullMQ', 'bullmq'],
       ['Check broker settings', 'doctor'],
       ['Add a transport', 'adding-a-transport'],
     ],

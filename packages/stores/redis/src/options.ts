@@ -1,6 +1,6 @@
 import { type Duration, formatDuration, parseDuration, RedriveError } from '@redrive/core'
 import { type Clock, systemClock } from '@redrive/runtime'
-import { isClient, type RedisClient } from './client.ts'
+import { isClient, type RedisClient } from '@redrive/redis-internal'
 
 export interface RedisStoreOptions {
   /**

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { type Script, script as scriptOf } from '@redrive/redis-internal'
 
 /**
  * One script per operation: it is applied completely or not at all, whatever other processes do.
@@ -12,13 +12,9 @@ import { createHash } from 'node:crypto'
  * - `facts`, a hash: id → the fields for filters and totals, so that neither reads the text
  * - `totals`, a hash of counts
  * An id is in the first four or in none. All five keys expire together, with the last dead letter in them.
+ *
+ * The server's clock decides what has expired: the clocks of the processes differ.
  */
-export interface Script {
-  readonly text: string
-  readonly sha: string
-}
-
-// The server's clock decides what has expired: the clocks of the processes differ.
 const SHARED = `
 local index, expiry, entries, facts, totals = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 
@@ -79,14 +75,13 @@ end
 `
 
 function script(body: string): Script {
-  const text = `${SHARED}
+  return scriptOf(`${SHARED}
 local function main()
 ${body}
 end
 local result = main()
 flush()
-return result`
-  return { text, sha: createHash('sha1').update(text).digest('hex') }
+return result`)
 }
 
 /** retention, id, facts, text, max entries, max bytes, max to trim → 'saved', 'full' or 'again'. */

@@ -1,0 +1,268 @@
+import { type Script, script } from '@redrive/redis-internal'
+
+/**
+ * One script per step: it is applied completely or not at all. A script blocks the whole server, so each does a bounded
+ * amount of work. The first write of each script needs memory, if any does: a full server rejects it before anything
+ * changed.
+ *
+ * An entry belongs to a consumer while the group lists it with the name of the consumer and the same count. `XACK` does
+ * not check that, so every script does.
+ */
+const SHARED = `
+-- Consumer of entries that were returned. Any consumer takes them at once, and the return is not counted.
+local RETURNED = 'redrive:returned'
+
+local function clock()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function owned(stream, group, consumer, id, count)
+  local entry = redis.call('XPENDING', stream, group, id, id, 1)[1]
+  return entry and entry[2] == consumer and (count == '' or entry[4] == tonumber(count))
+end
+
+local function exists(stream, id)
+  return #redis.call('XRANGE', stream, id, id) == 1
+end
+
+-- RETRYCOUNT is the count before the delivery that is returned: the next claim adds 1 again.
+local function giveBack(stream, group, id, count)
+  redis.call('XCLAIM', stream, group, RETURNED, 0, id, 'RETRYCOUNT', tonumber(count) - 1, 'JUSTID')
+end
+
+local function acknowledge(stream, group, id, isKept)
+  redis.call('XACK', stream, group, id)
+  if not isKept then redis.call('XDEL', stream, id) end
+end
+`
+
+const withShared = (body: string): Script => script(SHARED + body)
+
+/** Creates streams and groups, and removes idle consumers. KEYS: streams. ARGV: group, then the start of each stream. */
+export const DECLARE: Script = withShared(`
+-- An hour without a request: a crashed consumer. It owns nothing any more.
+local IDLE_MS = 3600000
+for i, stream in ipairs(KEYS) do
+  local created = redis.pcall('XGROUP', 'CREATE', stream, ARGV[1], ARGV[i + 1], 'MKSTREAM')
+  if created.err and not string.find(created.err, 'BUSYGROUP', 1, true) then return created end
+  for _, info in ipairs(redis.call('XINFO', 'CONSUMERS', stream, ARGV[1])) do
+    local name, pending, idle = info[2], info[4], info[6]
+    local isOurs = string.sub(name, 1, 8) == 'redrive:' and name ~= RETURNED
+    if isOurs and pending == 0 and idle > IDLE_MS then
+      redis.call('XGROUP', 'DELCONSUMER', stream, ARGV[1], name)
+    end
+  end
+end
+return 1
+`)
+
+/**
+ * Claims entries: returned ones, those whose lease ended, new ones. KEYS: streams, and a sorted set of retries if
+ * ARGV[5] is '1'. ARGV: group, consumer, maximum, lease or '' to skip the search for ended leases, has retries, then for
+ * each stream where that search starts. Returns the next start for each stream, the number of trimmed entries, and the
+ * entries: number of the stream, id, count, fields.
+ */
+export const CLAIM: Script = withShared(`
+local group, consumer, room, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
+-- An hour: a handler may run for that long after its entry was trimmed, and still hand it off.
+local TRIMMED_MS = 3600000
+-- Examined per claim and stream, so that a long list of entries in flight does not block the server.
+local EXAMINED = 200
+
+local streams = {}
+for i, key in ipairs(KEYS) do streams[i] = key end
+if ARGV[5] == '1' then
+  local retry = table.remove(streams)
+  for _, packed in ipairs(redis.call('ZRANGEBYSCORE', retry, '-inf', clock(), 'LIMIT', 0, room)) do
+    local added = redis.pcall('XADD', streams[1], '*', unpack(cmsgpack.unpack(packed)[2]))
+    -- A full server rejects it: the retry stays here, and other messages continue.
+    if type(added) == 'table' and added.err then break end
+    redis.call('ZREM', retry, packed)
+  end
+end
+
+local claimed, trimmed, starts = {}, 0, {}
+
+local function take(i, id)
+  local entry = redis.call('XCLAIM', streams[i], group, consumer, 0, id)[1]
+  if not entry then return end
+  local count = redis.call('XPENDING', streams[i], group, id, id, 1)[1][4]
+  claimed[#claimed + 1] = { i, entry[1], count, entry[2] }
+  room = room - 1
+end
+
+for i, stream in ipairs(streams) do
+  for _, one in ipairs(redis.call('XPENDING', stream, group, '-', '+', room, 'redrive:returned')) do
+    take(i, one[1])
+  end
+  starts[i] = '-'
+  if lease ~= '' and room > 0 then
+    local count = math.min(room, EXAMINED)
+    local ended = redis.call('XPENDING', stream, group, 'IDLE', lease, ARGV[5 + i], '+', count)
+    for _, one in ipairs(ended) do
+      if exists(stream, one[1]) then
+        take(i, one[1])
+      elseif one[3] > math.max(TRIMMED_MS, tonumber(lease)) then
+        redis.call('XACK', stream, group, one[1])
+        trimmed = trimmed + 1
+      end
+    end
+    if #ended == count then starts[i] = '(' .. ended[#ended][1] end
+  end
+end
+
+for i, stream in ipairs(streams) do
+  if room > 0 then
+    local read = redis.call('XREADGROUP', 'GROUP', group, consumer, 'COUNT', room, 'STREAMS', stream, '>')
+    for _, entry in ipairs(read and read[1] and read[1][2] or {}) do
+      claimed[#claimed + 1] = { i, entry[1], 1, entry[2] }
+      room = room - 1
+    end
+  end
+end
+return { starts, trimmed, claimed }
+`)
+
+/**
+ * Ends claims without a copy. KEYS: streams; the last one keeps its entries if ARGV[3] is '1'. ARGV: group, consumer,
+ * isKept, then for each entry: 'done' or 'return', number of the stream, id, count. Returns for each: 1, 0 when another
+ * consumer owns it, or -1 when a returned entry was trimmed and needs a copy.
+ */
+export const END: Script = withShared(`
+local group, consumer = ARGV[1], ARGV[2]
+local results = {}
+for i = 4, #ARGV, 4 do
+  local what, number, id, count = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3]
+  local stream, result = KEYS[number], 1
+  if not owned(stream, group, consumer, id, count) then
+    result = 0
+  elseif what == 'done' then
+    acknowledge(stream, group, id, ARGV[3] == '1' and number == #KEYS)
+  elseif exists(stream, id) then
+    giveBack(stream, group, id, count)
+  else
+    result = -1
+  end
+  results[#results + 1] = result
+end
+return results
+`)
+
+/**
+ * Stores a copy and acknowledges the original. KEYS: stream of the original, target. ARGV: group, consumer, id, count,
+ * isKept, 'retry' or 'stream', delay or retention in ms, then the fields. Returns 0 when another consumer owns it.
+ */
+export const HAND_OFF: Script = withShared(`
+local stream, target = KEYS[1], KEYS[2]
+local group, consumer, id, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local kind, ms = ARGV[6], tonumber(ARGV[7])
+if not owned(stream, group, consumer, id, count) then return 0 end
+local fields = {}
+for i = 8, #ARGV do fields[i - 7] = ARGV[i] end
+if kind == 'retry' then
+  -- With the id of the entry, two retries with the same content are two members.
+  redis.call('ZADD', target, clock() + ms, cmsgpack.pack({ stream .. id, fields }))
+elseif ms > 0 then
+  redis.call('XADD', target, 'MINID', '~', math.max(0, clock() - ms), '*', unpack(fields))
+  -- The last dead letter expires with the key.
+  redis.call('PEXPIRE', target, ms)
+else
+  redis.call('XADD', target, '*', unpack(fields))
+end
+acknowledge(stream, group, id, ARGV[5] == '1')
+return 1
+`)
+
+/**
+ * Renews leases. KEYS: streams. ARGV: group, consumer, isRecovering, then for each entry: number of the stream, id,
+ * count. Returns 1 for each that another consumer owns, else 0. An entry that was trimmed is not renewed: XCLAIM
+ * would remove it from the group. With isRecovering '1', entries of this consumer that are not listed are returned:
+ * the response of their claim was lost.
+ */
+export const RENEW: Script = withShared(`
+local group, consumer = ARGV[1], ARGV[2]
+local lost, listed = {}, {}
+for i = 4, #ARGV, 3 do
+  local stream, id, count = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
+  listed[stream .. id] = true
+  local isOwned = owned(stream, group, consumer, id, count)
+  if isOwned and exists(stream, id) then redis.call('XCLAIM', stream, group, consumer, 0, id, 'JUSTID') end
+  lost[#lost + 1] = isOwned and 0 or 1
+end
+if ARGV[3] == '1' then
+  for _, stream in ipairs(KEYS) do
+    for _, one in ipairs(redis.call('XPENDING', stream, group, '-', '+', 2000, consumer)) do
+      if not listed[stream .. one[1]] and exists(stream, one[1]) then giveBack(stream, group, one[1], one[4]) end
+    end
+  end
+end
+return lost
+`)
+
+/** Removes a consumer that owns nothing. With entries, XGROUP DELCONSUMER would lose them. KEYS: streams. ARGV: group, consumer. */
+export const LEAVE: Script = withShared(`
+for _, stream in ipairs(KEYS) do
+  if #redis.call('XPENDING', stream, ARGV[1], '-', '+', 1, ARGV[2]) == 0 then
+    redis.call('XGROUP', 'DELCONSUMER', stream, ARGV[1], ARGV[2])
+  end
+end
+return 1
+`)
+
+/** Adds entries. KEYS: streams. ARGV: for each stream the number of its fields, then the fields. */
+export const ADD: Script = withShared(`
+local at = 1
+for _, stream in ipairs(KEYS) do
+  local count = tonumber(ARGV[at])
+  redis.call('XADD', stream, '*', unpack(ARGV, at + 1, at + count))
+  at = at + 1 + count
+end
+return 1
+`)
+
+/** Publishes a replay once. KEYS: ids of replays, stream of the group. ARGV: replay id, fields. */
+export const PUBLISH: Script = withShared(`
+-- A day: a control plane repeats a publish within minutes.
+local KEPT_MS = 86400000
+local now = clock()
+if redis.call('ZADD', KEYS[1], 'NX', now, ARGV[1]) == 0 then return 0 end
+redis.call('XADD', KEYS[2], '*', unpack(ARGV, 2))
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now - KEPT_MS)
+redis.call('PEXPIRE', KEYS[1], KEPT_MS)
+return 1
+`)
+
+/**
+ * Counts entries that a consumer could claim now, and those in flight. KEYS: streams, sorted set of retries. ARGV:
+ * group, maximum per stream. The lag that the server counts is wrong after the removal of an unread entry, so it is
+ * used only for more entries than the maximum.
+ */
+export const LAG: Script = withShared(`
+local group, most = ARGV[1], tonumber(ARGV[2])
+local total = redis.call('ZCOUNT', KEYS[#KEYS], '-inf', clock())
+for i = 1, #KEYS - 1 do
+  if redis.call('EXISTS', KEYS[i]) == 1 then
+    -- Without the group, no entry was read.
+    local facts = { ['last-delivered-id'] = '0-0', pending = 0 }
+    for _, info in ipairs(redis.call('XINFO', 'GROUPS', KEYS[i])) do
+      if info[2] == group then
+        for j = 1, #info, 2 do facts[info[j]] = info[j + 1] end
+      end
+    end
+    local unread = #redis.call('XRANGE', KEYS[i], '(' .. facts['last-delivered-id'], '+', 'COUNT', most)
+    if unread == most then unread = math.max(unread, facts.lag or 0) end
+    total = total + unread + facts.pending
+  end
+end
+return total
+`)
+
+/** Counts the entries of a stream. KEYS: stream. */
+export const DEPTH: Script = withShared(`return redis.call('XLEN', KEYS[1])`)
+
+/** Rejects when the server would reject an entry; adds nothing, because the key does not exist. KEYS: key. */
+export const CHECK: Script = withShared(`
+redis.call('XADD', KEYS[1], 'NOMKSTREAM', '*', 'check', '1')
+return 1
+`)

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto'
+import { type Script, type ScriptRunner, scriptRunner } from '@redrive/redis-internal'
+import type { Entry, EntryRef, Field } from './delivery.ts'
+import type { ResolvedSourceOptions } from './options.ts'
+import { CLAIM, DECLARE, END, HAND_OFF, LEAVE, RENEW } from './scripts.ts'
+
+/** 500: a claim or an end of so many entries blocks the server for about a millisecond. */
+export const MAX_ENTRIES = 500
+
+/** What a claim returned. */
+export interface Claimed {
+  readonly entries: readonly Entry[]
+  /** Number of entries that were trimmed before they were handled. */
+  readonly trimmed: number
+}
+
+/** The result of the end of a claim. `trimmed`: it was not returned, because the stream does not have the entry any more. */
+export type EndResult = 'done' | 'lost' | 'trimmed'
+
+export interface MemberOptions extends Pick<ResolvedSourceOptions, 'client' | 'timeoutMs'> {
+  readonly group: string
+  /** Streams in the order of the numbers that scripts use. `own` is the first one. */
+  readonly streams: readonly string[]
+  /** Whether the last stream belongs to producers: handled entries stay there, because other groups read them. */
+  readonly isLastShared: boolean
+  /** Sorted set of retries. */
+  readonly retry?: string
+}
+
+/** One consumer of a group, with a name that no other consumer has. */
+export class Member {
+  readonly #options: MemberOptions
+  readonly #runScript: ScriptRunner
+  readonly #consumer = `redrive:${randomUUID()}`
+  #starts: readonly string[]
+
+  constructor(options: MemberOptions) {
+    this.#options = options
+    this.#runScript = scriptRunner({ ...options, replies: 'bytes' })
+    this.#starts = options.streams.map(() => '-')
+  }
+
+  /** Creates missing streams and groups. */
+  async declare(starts: readonly string[]): Promise<void> {
+    await this.#run(DECLARE, [this.#options.group, ...starts])
+  }
+
+  /** Claims at most `count` entries. With a lease, also entries whose lease has ended. */
+  async claim(count: number, leaseMs: number | undefined): Promise<Claimed> {
+    const { group, retry, streams } = this.#options
+    const keys = retry === undefined ? streams : [...streams, retry]
+    const hasRetries = retry === undefined ? '0' : '1'
+    const lease = leaseMs === undefined ? '' : String(leaseMs)
+    const args = [group, this.#consumer, String(count), lease, hasRetries, ...this.#starts]
+    const reply = await this.#runScript(CLAIM, keys, args)
+    const [starts, trimmed, claimed] = reply as readonly [Buffer[], number, ClaimedRow[]]
+    this.#starts = starts.map(String)
+    const entries = claimed.map(([number, id, delivered, fields]) => ({
+      isOwn: !this.#isShared(number),
+      id: String(id),
+      count: delivered,
+      fields,
+    }))
+    return { entries, trimmed }
+  }
+
+  /** True when the last search for ended leases did not reach the end. */
+  get hasMoreEnded(): boolean {
+    return this.#starts.some((start) => start !== '-')
+  }
+
+  /** Acknowledges or returns entries. */
+  async end(ends: readonly EntryEnd[]): Promise<readonly EndResult[]> {
+    const { group, isLastShared } = this.#options
+    const rows = ends.flatMap(({ what, entry }) => [what, ...this.#rowOf(entry)])
+    const args = [group, this.#consumer, isLastShared ? '1' : '0', ...rows]
+    const results = (await this.#run(END, args)) as readonly number[]
+    return results.map((result) => END_RESULTS.get(result) ?? 'lost')
+  }
+
+  /** Stores a copy and acknowledges the entry. Returns false when another consumer owns it. */
+  async handOff(
+    { isOwn, id, count }: EntryRef,
+    { target, kind, ms, fields }: Target,
+  ): Promise<boolean> {
+    const { group } = this.#options
+    const keys = [this.#streamOf(isOwn), target]
+    const owner = [group, this.#consumer, id, String(count), isOwn ? '0' : '1']
+    const args = [...owner, kind, String(Math.ceil(ms)), ...fields]
+    return (await this.#runScript(HAND_OFF, keys, args)) === 1
+  }
+
+  /** Renews leases. Returns a flag for each entry: true when another consumer owns it. */
+  async renew(entries: readonly EntryRef[], isRecovering: boolean): Promise<readonly boolean[]> {
+    const rows = entries.flatMap((entry) => this.#rowOf(entry))
+    const args = [this.#options.group, this.#consumer, isRecovering ? '1' : '0', ...rows]
+    return ((await this.#run(RENEW, args)) as readonly number[]).map((lost) => lost === 1)
+  }
+
+  /** Removes the consumer from the group, unless it owns entries. */
+  async leave(): Promise<void> {
+    await this.#run(LEAVE, [this.#options.group, this.#consumer])
+  }
+
+  #run(script: Script, args: readonly Field[]): Promise<unknown> {
+    return this.#runScript(script, this.#options.streams, args)
+  }
+
+  #rowOf({ isOwn, id, count }: EntryRef): readonly string[] {
+    const number = isOwn ? 1 : this.#options.streams.length
+    return [String(number), id, String(count)]
+  }
+
+  #streamOf(isOwn: boolean): string {
+    return this.#options.streams.at(isOwn ? 0 : -1) ?? ''
+  }
+
+  #isShared(number: number): boolean {
+    return this.#options.isLastShared && number === this.#options.streams.length
+  }
+}
+
+type ClaimedRow = readonly [number: number, id: Buffer, count: number, fields: readonly Buffer[]]
+
+export interface EntryEnd {
+  readonly what: 'done' | 'return'
+  readonly entry: EntryRef
+}
+
+/** Where a copy is stored. */
+export interface Target {
+  readonly target: string
+  readonly kind: 'retry' | 'stream'
+  /** Delay of a retry, or retention of the stream; 0: no limit. */
+  readonly ms: number
+  readonly fields: readonly Field[]
+}
+
+const END_RESULTS: ReadonlyMap<number, EndResult> = new Map([
+  [1, 'done'],
+  [0, 'lost'],
+  [-1, 'trimmed'],
+])
