@@ -10,9 +10,11 @@ import { publicPackages, ROOT } from './workspace.ts'
 const PAGES = [
   'docs/rabbitmq.md',
   'docs/kafka.md',
+  'docs/nats.md',
   'docs/fastify.md',
   'packages/transports/rabbitmq/README.md',
   'packages/transports/kafka/README.md',
+  'packages/transports/nats/README.md',
   'packages/fastify/README.md',
 ]
 

@@ -41,6 +41,7 @@ export const SECTIONS: readonly Section[] = [
     pages: [
       ['RabbitMQ', 'rabbitmq'],
       ['Kafka', 'kafka'],
+      ['NATS JetStream', 'nats'],
       ['PostgreSQL', 'postgres'],
       ['Redis Streams', 'redis'],
       ['Failed jobs of BullMQ', 'bullmq'],
@@ -109,6 +110,7 @@ export const SECTIONS: readonly Section[] = [
       ['Replay', 'decisions/replay'],
       ['RabbitMQ', 'decisions/rabbitmq'],
       ['Kafka', 'decisions/kafka'],
+      ['NATS', 'decisions/nats'],
       ['PostgreSQL', 'decisions/postgresql'],
       ['Stores', 'decisions/stores'],
       ['Server', 'decisions/server'],

@@ -1,0 +1,87 @@
+import { RedriveError } from '@redrive/core'
+import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import { Leases } from './leases.ts'
+import { acknowledge, respond } from './publish.ts'
+import { Puller } from './pull.ts'
+
+export interface TakeOptions {
+  readonly connection: NatsConnection
+  readonly stream: string
+  readonly consumer: string
+  readonly limit: number
+  readonly leaseMs: number
+  readonly confirmTimeoutMs: number
+}
+
+/** 100 ms: messages that are stored arrive at once. */
+const WAIT_MS = 100
+
+/** Messages that this control plane holds until it releases or abandons them. Their leases are renewed meanwhile. */
+export class Batch {
+  readonly messages: readonly Msg[]
+  readonly #options: TakeOptions
+  readonly #leases: Leases<Msg>
+  #isEnded = false
+
+  constructor(options: TakeOptions, leases: Leases<Msg>) {
+    this.#options = options
+    this.#leases = leases
+    this.messages = leases.all()
+  }
+
+  /** Removes the messages from the server. Rejects when another control plane may have some of them. */
+  async release(messages: readonly Msg[] = this.messages): Promise<void> {
+    if (this.#isEnded) return
+    const ends = await Promise.allSettled(messages.map((message) => this.#release(message)))
+    const failed = ends.find((end) => end.status === 'rejected')
+    if (failed !== undefined) throw lostBeforeRelease(this.#options.stream, failed.reason)
+  }
+
+  async #release(message: Msg): Promise<void> {
+    if (!this.#leases.has(message)) throw new Error('Its lease has ended.')
+    const { connection, confirmTimeoutMs } = this.#options
+    await acknowledge(connection, message.reply ?? '', confirmTimeoutMs)
+    this.#leases.remove(message)
+  }
+
+  /** Makes unreleased messages available again. */
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    for (const message of this.#leases.all()) respond(message, '-NAK')
+    this.#leases.clear()
+  }
+}
+
+/** Takes up to `limit` waiting messages. */
+export async function take(options: TakeOptions): Promise<Batch> {
+  const { connection, limit, leaseMs } = options
+  const leases = new Leases<Msg>({
+    leaseMs,
+    renew: ({ reply = '' }, timeout) => connection.request(reply, '+WPI', { timeout }),
+    onEnded: () => undefined,
+  })
+  const puller = new Puller(connection, options, (message, sentAfter) =>
+    leases.add(message, sentAfter),
+  )
+  try {
+    const { problem } = await puller.pull({ batch: limit, waitMs: WAIT_MS })
+    if (problem !== undefined) throw unreachable(problem)
+    return new Batch(options, leases)
+  } catch (error) {
+    leases.clear()
+    throw error
+  } finally {
+    puller.close()
+  }
+}
+
+const unreachable = (cause: Error) =>
+  new RedriveError('UNREACHABLE', `NATS does not deliver dead letters: ${cause.message}`, { cause })
+
+const lostBeforeRelease = (stream: string, cause: unknown) =>
+  new RedriveError(
+    'DELIVERY_LOST',
+    `${stream}: the server did not confirm the release of all messages. Redrive reads the ones that are still in the stream again.`,
+    { cause },
+  )

@@ -1,0 +1,280 @@
+import { decodeHeaders } from '@redrive/core'
+import {
+  type ConfirmationBatch,
+  type DeadLetterSource,
+  type DrainedBatch,
+  type DrainedDeadLetter,
+  type DrainedQueue,
+  parseConfirmation,
+  type ReplayMessage,
+} from '@redrive/runtime'
+import { type ConsumerInfo, type JetStreamManager, RetentionPolicy } from '@nats-io/jetstream'
+import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import { ManagedConnection } from './connection.ts'
+import { type DeclaredSource, declareForSource, existing, managerOf } from './declare.ts'
+import { contentOf, headersIn, ownHeaders, placeIn, replayOf, toHeaders } from './delivery.ts'
+import { type Batch, take } from './drain.ts'
+import {
+  failureOf,
+  type ForeignDeath,
+  readAdvisory,
+  readOriginal,
+  removeOriginal,
+} from './foreign.ts'
+import { type NatsSourceOptions, resolveSourceOptions, type TopologyOptions } from './options.ts'
+import { store } from './publish.ts'
+
+interface Session {
+  readonly connection: NatsConnection
+  readonly manager: JetStreamManager
+  /** Undefined: the streams of Redrive do not exist. */
+  readonly declared: DeclaredSource | undefined
+}
+
+/** A drained message, and the death that the server announced with it. */
+interface Read {
+  readonly deadLetter: DrainedDeadLetter
+  readonly death?: ForeignDeath
+}
+
+/** The control plane's access to a consumer: drains its dead letters, publishes replays and reads their confirmations. */
+export class NatsSource implements DeadLetterSource {
+  readonly source: string
+  readonly replay = 'copy'
+  readonly #options: TopologyOptions
+  readonly #connection: ManagedConnection
+  readonly #batches = new Set<Batch>()
+  #session: Promise<Session> | undefined
+
+  /** @internal */
+  constructor(options: TopologyOptions) {
+    this.source = options.topology.stream
+    this.#options = options
+    this.#connection = new ManagedConnection(options.connect)
+  }
+
+  async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
+    const { deadConsumer } = this.#options.topology.dead
+    const batch = await this.#take(deadConsumer, limit)
+    if (batch === undefined) return { deadLetters: [], ...NOTHING }
+    try {
+      const { manager, declared } = await this.#opened()
+      const read = await Promise.all(batch.messages.map((message) => this.#read(message, manager)))
+      const isQueue = declared?.retention !== RetentionPolicy.Limits
+      const release = async () => {
+        // First the original: without the advisory, it would stay in its stream unnoticed.
+        const deaths = isQueue ? read.flatMap(({ death }) => death ?? []) : []
+        await Promise.all(deaths.map((death) => removeOriginal(manager, death)))
+        await batch.release()
+        this.#end(batch)
+      }
+      const deadLetters = read.map(({ deadLetter }) => deadLetter)
+      return { deadLetters, release, abandon: async () => this.#end(batch) }
+    } catch (error) {
+      this.#end(batch)
+      throw error
+    }
+  }
+
+  async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
+    const batch = await this.#take(this.#options.topology.dead.confirmationConsumer, limit)
+    if (batch === undefined) return { confirmations: [], ...NOTHING }
+    const confirmations = batch.messages.flatMap(({ data }) => parseConfirmation(data) ?? [])
+    const release = async () => {
+      // Also unreadable ones, because they stay unreadable.
+      await batch.release()
+      this.#end(batch)
+    }
+    return { confirmations, release, abandon: async () => this.#end(batch) }
+  }
+
+  async #take(consumer: string, limit: number): Promise<Batch | undefined> {
+    const { connection, declared } = await this.#opened()
+    if (declared === undefined) return undefined
+    const { topology, confirmTimeoutMs } = this.#options
+    const { leaseMs } = declared
+    const { stream } = topology.dead
+    const batch = await take({ connection, stream, consumer, limit, leaseMs, confirmTimeoutMs })
+    this.#batches.add(batch)
+    return batch
+  }
+
+  #end(batch: Batch): void {
+    this.#batches.delete(batch)
+    batch.end()
+  }
+
+  async publish({ deadLetter, replayId }: ReplayMessage): Promise<void> {
+    const { connection } = await this.#opened()
+    const { retry } = this.#options.topology
+    // A plain consumer reads only its stream.
+    const { foreign, subject = retry.subject } = deadLetter.envelope
+    const copy = replayOf(deadLetter, replayId)
+    await store(
+      connection,
+      {
+        ...copy,
+        subject: foreign === undefined ? retry.subject : subject,
+        messageId: `replay:${replayId}`,
+      },
+      this.#options.confirmTimeoutMs,
+    )
+  }
+
+  /** Publishes dead letters to the subjects they were drained from, with the same bytes and headers. */
+  async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
+    const { connection } = await this.#opened()
+    const { dead } = this.#options.topology
+    await Promise.all(
+      deadLetters.map(({ delivery, envelope, quarantined }) => {
+        const { deadLetterHeaders = '{}', deadLetterId = delivery.id } = envelope
+        const own = JSON.parse(deadLetterHeaders) as Readonly<Record<string, unknown>>
+        return store(
+          connection,
+          {
+            subject: quarantined ? dead.quarantine : dead.deadLetters,
+            bytes: delivery.bytes,
+            headers: toHeaders({ ...delivery.headers, ...own }),
+            messageId: `back:${deadLetterId}`,
+          },
+          this.#options.confirmTimeoutMs,
+        )
+      }),
+    )
+  }
+
+  async depth(): Promise<number> {
+    const { stream, deadConsumer } = this.#options.topology.dead
+    return (await this.#unfinished(stream, deadConsumer)) ?? 0
+  }
+
+  async queues(): Promise<readonly DrainedQueue[]> {
+    const { stream, deadConsumer } = this.#options.topology.dead
+    return [{ name: stream, depth: await this.#unfinished(stream, deadConsumer) }]
+  }
+
+  /** Returns the number of messages and due copies that consumers have not finished. */
+  async lag(): Promise<number> {
+    const { stream, consumer, retry } = this.#options.topology
+    const counts = await Promise.all([
+      this.#unfinished(stream, consumer),
+      this.#unfinished(retry.stream, retry.consumer),
+    ])
+    return counts.reduce<number>((sum, count) => sum + (count ?? 0), 0)
+  }
+
+  async #unfinished(stream: string, consumer: string): Promise<number | undefined> {
+    const { manager } = await this.#opened()
+    const info = await existing(manager.consumers.info(stream, consumer))
+    return info === undefined ? undefined : unfinishedIn(info)
+  }
+
+  async #read(message: Msg, manager: JetStreamManager): Promise<Read> {
+    const { dead } = this.#options.topology
+    if (!dead.advisories.includes(message.subject))
+      return { deadLetter: this.#deadLetterOf(message) }
+    const death = readAdvisory(message)
+    const original = death === undefined ? undefined : await readOriginal(manager, death)
+    if (death === undefined || original === undefined)
+      return { deadLetter: this.#unreadable(message, death) }
+    const { stream, sequence } = death
+    const place = { stream, sequence, storedAt: original.storedAt, deliveries: 1 }
+    const delivery = contentOf(this.source, original, place)
+    const failure = failureOf(death)
+    const { number } = delivery.cycle
+    const cycle = {
+      ...delivery.cycle,
+      number,
+      attempts: failure.number,
+      runs: failure.number,
+      firstFailedAt: failure.at,
+      history: [failure],
+    }
+    const deadLetter: DrainedDeadLetter = {
+      delivery: { ...delivery, cycle },
+      origin: this.source,
+      envelope: { subject: delivery.subject, foreign: death.reason },
+      quarantined: false,
+      class: 'unknown',
+      reason: death.reason,
+      identity: 'stable',
+    }
+    return { deadLetter, death }
+  }
+
+  #deadLetterOf(message: Msg): DrainedDeadLetter {
+    const { dead } = this.#options.topology
+    const place = placeIn(message)
+    const headers = headersIn(message.headers)
+    const { reason = 'unknown', handler, stack, source } = decodeHeaders(headers)
+    const delivery = contentOf(source ?? this.source, message, { ...place, deliveries: 1 })
+    return {
+      delivery,
+      origin: delivery.source,
+      envelope: {
+        subject: delivery.subject,
+        deadLetterHeaders: JSON.stringify(ownHeaders(headers)),
+        deadLetterId: `${place.stream}:${place.sequence}:${place.storedAt}`,
+      },
+      quarantined: message.subject === dead.quarantine,
+      class: delivery.cycle.history.at(-1)?.class ?? 'unknown',
+      reason,
+      identity: 'stable',
+      ...(handler === undefined ? {} : { handler }),
+      ...(stack === undefined ? {} : { stack }),
+    }
+  }
+
+  /** Returns an advisory itself, because the message that it announces no longer exists. */
+  #unreadable(message: Msg, death: ForeignDeath | undefined): DrainedDeadLetter {
+    const place = placeIn(message)
+    const why =
+      death === undefined
+        ? 'This is not an advisory of the server.'
+        : `A plain consumer gave up message ${death.sequence} of stream "${death.stream}", and the stream no longer has it.`
+    return {
+      delivery: contentOf(this.source, message, { ...place, deliveries: 1 }),
+      origin: this.source,
+      envelope: {},
+      quarantined: false,
+      class: 'unknown',
+      reason: death?.reason ?? 'unknown',
+      identity: 'stable',
+      problem: { code: 'unreadable', message: why },
+    }
+  }
+
+  async #opened(): Promise<Session> {
+    this.#session ??= this.#open()
+    try {
+      const session = await this.#session
+      // A consumer may create the streams later.
+      if (session.declared === undefined) this.#session = undefined
+      return session
+    } catch (error) {
+      this.#session = undefined
+      throw error
+    }
+  }
+
+  async #open(): Promise<Session> {
+    const connection = await this.#connection.open()
+    const manager = await managerOf(connection)
+    return { connection, manager, declared: await declareForSource(connection, this.#options) }
+  }
+
+  async close(): Promise<void> {
+    for (const batch of [...this.#batches]) this.#end(batch)
+    await this.#connection.close()
+  }
+}
+
+const NOTHING = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
+
+const unfinishedIn = ({ num_pending, num_ack_pending }: ConsumerInfo) =>
+  num_pending + num_ack_pending
+
+/** Creates the control plane's access to the dead letters of a consumer, of Redrive or of another program. */
+export function natsSource(options: NatsSourceOptions): NatsSource {
+  return new NatsSource(resolveSourceOptions(options))
+}

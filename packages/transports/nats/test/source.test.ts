@@ -1,0 +1,106 @@
+import { urlOf } from '@redrive/dev-support'
+import { until } from '@redrive/testing'
+import { AckPolicy, jetstream, RetentionPolicy } from '@nats-io/jetstream'
+import { afterAll, describe, expect, it } from 'vitest'
+import { natsSource, topologyOf } from '../src/index.ts'
+import { siteAt } from './world.ts'
+
+const url = await urlOf('nats')
+const site = await siteAt(url)
+const { manager, connection } = site
+afterAll(() => site.connection.close())
+
+/** A stream with a plain consumer that gives up a message after two deliveries. */
+async function plain(retention: RetentionPolicy) {
+  const stream = `plain-${crypto.randomUUID()}`
+  const subject = `${stream}.placed`
+  await manager.streams.add({ name: stream, subjects: [`${stream}.>`], retention })
+  await manager.consumers.add(stream, {
+    durable_name: 'billing',
+    ack_policy: AckPolicy.Explicit,
+    max_deliver: 2,
+  })
+  const consumer = await jetstream(connection).consumers.get(stream, 'billing')
+  const source = natsSource({ servers: url, stream, consumer: 'billing' })
+  // From here on the server's advisories are stored.
+  expect(await source.depth()).toBe(0)
+  return {
+    stream,
+    subject,
+    source,
+    consumer,
+    failed: async (text: string) => {
+      await jetstream(connection).publish(subject, text, { msgID: `id-${text}` })
+      for (let delivery = 0; delivery < 2; delivery++) (await consumer.next())?.nak()
+      // The server notices it with the next request.
+      await consumer.next({ expires: 1_000 })
+    },
+    close: async () => {
+      await source.close()
+      const { retry, dead } = topologyOf(stream, 'billing')
+      for (const name of [stream, retry.stream, dead.stream]) await manager.streams.delete(name)
+    },
+  }
+}
+
+describe.concurrent('dead letters of a plain consumer', () => {
+  it('are drained with their message, and a replay reaches the plain consumer again', async () => {
+    const { stream, subject, source, consumer, failed, close } = await plain(
+      RetentionPolicy.Workqueue,
+    )
+    await failed('one')
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    const batch = await source.drain({ limit: 10 })
+    const [deadLetter] = batch.deadLetters
+    expect(deadLetter).toMatchObject({
+      origin: stream,
+      reason: 'max_deliver',
+      class: 'unknown',
+      identity: 'stable',
+      delivery: { id: 'id-one', cycle: { attempts: 2, history: [{ code: 'MAX_DELIVER' }] } },
+      envelope: { subject },
+    })
+    expect(new TextDecoder().decode(deadLetter?.delivery.bytes)).toBe('one')
+    expect((await manager.streams.info(stream)).state.messages).toBe(1)
+    await batch.release()
+    // A work queue keeps what no consumer acknowledges.
+    expect((await manager.streams.info(stream)).state.messages).toBe(0)
+    expect(await source.depth()).toBe(0)
+    if (deadLetter === undefined) return
+    await source.publish({ deadLetter, replayId: 'replay-1' })
+    const again = await consumer.next()
+    expect(again).toMatchObject({ subject })
+    expect(again?.headers?.get('redrive-replay-id')).toBe('replay-1')
+    expect(again?.string()).toBe('one')
+    again?.ack()
+    await close()
+  })
+
+  it('stay in a stream with limits, and keep their id on every drain', async () => {
+    const { stream, source, failed, close } = await plain(RetentionPolicy.Limits)
+    await failed('one')
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    const first = await source.drain({ limit: 1 })
+    await first.abandon()
+    const second = await source.drain({ limit: 1 })
+    expect(second.deadLetters.map(({ delivery }) => delivery.id)).toEqual(['id-one'])
+    await second.release()
+    expect((await manager.streams.info(stream)).state.messages).toBe(1)
+    await close()
+  })
+
+  it('whose message is gone are set aside with the advisory', async () => {
+    const { stream, source, failed, close } = await plain(RetentionPolicy.Limits)
+    await failed('one')
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    await manager.streams.purge(stream)
+    const batch = await source.drain({ limit: 1 })
+    expect(batch.deadLetters[0]?.problem).toEqual({
+      code: 'unreadable',
+      message: `A plain consumer gave up message 1 of stream "${stream}", and the stream no longer has it.`,
+    })
+    await batch.release()
+    expect(await source.depth()).toBe(0)
+    await close()
+  })
+})
