@@ -16,9 +16,9 @@ import {
 import { fileStore } from '@redrive/file-store'
 import { postgresStore } from '@redrive/postgres-store'
 import { rabbitmqSource } from '@redrive/rabbitmq'
+import { bullmqSource, redisStreamSource } from '@redrive/redis'
 import { redisStore } from '@redrive/redis-store'
 import { type DeadLetterSource, storeSource } from '@redrive/runtime'
-import { createClient } from '@redis/client'
 import { file, webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
@@ -33,6 +33,7 @@ import type { WatchedSource } from './start/brokers.ts'
 import { healthAt } from './start/consumer-health.ts'
 import { boundTo, DEFAULT_STORE, originsOf } from './start/origins.ts'
 import type { Pools } from './start/pools.ts'
+import { bullmqQueue, connectRedis, endsWith } from './start/redis.ts'
 
 /** The only module that imports every broker and every schema. */
 
@@ -107,20 +108,18 @@ const OPEN: {
     postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
   fileStore: ({ directory, ...rest }) =>
     storeSource({ store: fileStore({ directory }), name: directory, ...omitUndefined(rest) }),
+  redis: ({ url, ...rest }, { warn }, name) => {
+    const client = connectRedis(url.reveal(), `sources.${name}.redis`, warn)
+    return endsWith(redisStreamSource({ client, ...omitUndefined(rest) }), client)
+  },
+  bullmq: ({ url, queue, prefix }, { warn }, name) => {
+    const client = connectRedis(url.reveal(), `sources.${name}.bullmq`, warn)
+    return endsWith(bullmqSource({ client, queue: bullmqQueue(queue, client, prefix) }), client)
+  },
   redisStore: ({ url, prefix, retention = REDIS_RETENTION, ...rest }, { warn }, name) => {
-    const client = createClient({ url: url.reveal() })
-    // Without a listener, a lost connection ends the process. The client connects again.
-    client.on('error', (error: Error) => warn?.(`sources.${name}.redisStore: ${error.message}`))
-    // It connects until it succeeds, and reports each failure as an event.
-    client.connect().catch(() => undefined)
+    const client = connectRedis(url.reveal(), `sources.${name}.redisStore`, warn)
     const store = redisStore({ client, prefix, retention })
-    const source = storeSource({ store, name: prefix, ...omitUndefined(rest) })
-    const close = source.close.bind(source)
-    source.close = async () => {
-      await close()
-      if (client.isOpen) client.destroy()
-    }
-    return source
+    return endsWith(storeSource({ store, name: prefix, ...omitUndefined(rest) }), client)
   },
   postgresStore: ({ url, tls, name: store = DEFAULT_STORE, ...rest }, { pools }, name) => {
     const pool = pools.at({ url, tls, where: `sources.${name}.postgresStore.tls` })

@@ -21,6 +21,7 @@ const PLAIN: Readonly<Partial<Record<string, string>>> = {
   'amqp:': 'amqps:',
   'kafka:': 'kafkas:',
   'http:': 'https:',
+  'redis:': 'rediss:',
 }
 
 /** Reads the certificates for these addresses. Returns undefined without any. */

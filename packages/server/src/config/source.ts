@@ -82,6 +82,27 @@ const postgres = z.strictObject({
   queue: text(255).describe('Queue of the outbox'),
 })
 
+const REDIS = ['redis:', 'rediss:']
+
+const redis = z.strictObject({
+  url: secretUrl(REDIS).describe('URL of the Redis or Valkey server'),
+  stream: text(255).describe('Stream that the dead letters came from'),
+  group: text(255).describe(
+    'Consumer group that the dead letters came from, and that gets replays',
+  ),
+  body: text(255)
+    .describe("Field of an entry that contains the body, as in the consumer. Default 'body'")
+    .optional(),
+})
+
+const bullmq = z.strictObject({
+  url: secretUrl(REDIS).describe('URL of the Redis or Valkey server'),
+  queue: text(255).describe('Queue with the failed jobs. A replay retries the job in it'),
+  prefix: text(255)
+    .describe("Prefix of the keys of the queue, as in the workers. Default 'bull'")
+    .optional(),
+})
+
 const leaveTransientFor = duration('0s', '3650d')
   .describe(
     "How long transient failures are left in the store, because `autoReplay` of the emitters sends them: its `maxAge`. Default '1d'",
@@ -96,7 +117,7 @@ const fileStore = z.strictObject({
 })
 
 const redisStore = z.strictObject({
-  url: secretUrl(['redis:', 'rediss:']).describe('URL of the Redis or Valkey server'),
+  url: secretUrl(REDIS).describe('URL of the Redis or Valkey server'),
   prefix: text(200).describe('Prefix of the store, as in the emitters'),
   retention: duration('1s', '3650d')
     .describe("How long a replayed event is kept until an emitter sends it. Default '30d'")
@@ -166,7 +187,7 @@ const hasValidNames = (pointers: Readonly<Record<string, string>>) => {
 export const STORES = ['fileStore', 'redisStore', 'postgresStore'] as const
 
 /** The kinds of broker. After you add one, the compiler lists the tables that need a new row. */
-export const BROKERS = ['rabbitmq', 'kafka', 'postgres', ...STORES] as const
+export const BROKERS = ['rabbitmq', 'kafka', 'postgres', 'redis', 'bullmq', ...STORES] as const
 
 export type BrokerKind = (typeof BROKERS)[number]
 
@@ -175,6 +196,8 @@ export const source = z
     rabbitmq: rabbitmq.describe('Source on RabbitMQ. A source has exactly one broker').optional(),
     kafka: kafka.describe('Source on Kafka').optional(),
     postgres: postgres.describe('Source on a PostgreSQL outbox').optional(),
+    redis: redis.describe('Source on a stream of Redis').optional(),
+    bullmq: bullmq.describe('Failed jobs of a queue of BullMQ').optional(),
     fileStore: fileStore.describe('Dead letters of sinks in a file store').optional(),
     redisStore: redisStore.describe('Dead letters of sinks in a Redis store').optional(),
     postgresStore: postgresStore.describe('Dead letters of sinks in a PostgreSQL store').optional(),

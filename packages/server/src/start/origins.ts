@@ -12,6 +12,8 @@ const ORIGIN: {
   rabbitmq: ({ queue }) => queue,
   kafka: ({ topic }) => topic,
   postgres: ({ queue }) => queue,
+  redis: ({ stream }) => stream,
+  bullmq: ({ queue }) => queue,
   fileStore: ({ directory }) => directory,
   redisStore: ({ prefix }) => prefix,
   postgresStore: ({ name }) => name ?? DEFAULT_STORE,
