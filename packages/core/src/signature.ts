@@ -2,6 +2,7 @@ import { STACK_MAX } from './classify/stack.ts'
 import type { FailureClass } from './failure.ts'
 import { ownFrame } from './frame.ts'
 import { hash64 } from './hash.ts'
+import { remembering } from './memo.ts'
 import { normaliseMessage } from './normalise.ts'
 import { clip } from './text.ts'
 
@@ -51,12 +52,16 @@ export function signatureParts(input: SignatureInput): SignatureFields {
     class: input.class,
     type: input.type,
     code: input.code,
-    message: normaliseMessage(input.message, isCoarse),
+    message: (isCoarse ? keywords : wording)(input.message),
     frame,
     handler: input.handler,
     kinds: [...new Set((input.kinds ?? []).map(normaliseKind))],
   }
 }
+
+/** In a storm, most failures have the same text. Replacing its values takes longer than the other steps. */
+const keywords = remembering((message) => normaliseMessage(message, true))
+const wording = remembering((message) => normaliseMessage(message))
 
 /** A name without digits and a short number are codes. Other values may contain an id. */
 function normaliseKind(kind: string): string {
