@@ -7,6 +7,7 @@ import {
   HEADER_PREFIX,
   type UnprovenRuns,
 } from '@redrive/core'
+import { decodePayload } from './payload.ts'
 
 /** A delivery with the token that settles it. */
 export interface PostgresDelivery extends Delivery {
@@ -16,13 +17,6 @@ export interface PostgresDelivery extends Delivery {
   /** Milliseconds that the clock of the database was ahead of this process. Its times are converted by it. */
   readonly clockAheadMs: number
 }
-
-/**
- * Selects the payload as hexadecimal digits. The format of a plain bytea column depends on `bytea_output`,
- * which the server, the database, the role or the pool may set. Redrive must not change it with SET: behind
- * a pooler the next statement can run on another connection.
- */
-export const HEX_PAYLOAD = `pg_catalog.encode(payload, 'hex')`
 
 /** A row as the transport and the source select it. */
 export type ClaimedRow = [
@@ -35,7 +29,7 @@ export type ClaimedRow = [
   key: string | null,
   contentType: string | null,
   headers: Readonly<Record<string, unknown>>,
-  /** See `HEX_PAYLOAD`. */
+  /** See `PAYLOAD`. */
   payload: string,
   past: RowHistory | null,
 ]
@@ -72,32 +66,55 @@ type StoredFailure = Partial<FailureRecord> &
   Pick<FailureRecord, 'number' | 'at' | 'class' | 'signature' | 'message'>
 
 export function toDelivery(source: string, row: ClaimedRow, clockAheadMs = 0): PostgresDelivery {
-  const [id, token, , type, lane, key, contentType, headers, payload, past] = row
-  const { foreign, problems } = producersHeaders(headers)
-  let bytes: Uint8Array | undefined
-  const delivery: PostgresDelivery = {
-    id,
-    token: token ?? '',
-    source,
-    lane: lane ?? undefined,
-    key: key ?? id,
-    type: type ?? undefined,
-    // Decoded on first access: a retry or a dead letter does not need it.
-    get bytes() {
-      bytes ??= Buffer.from(payload, 'hex')
-      return bytes
-    },
-    contentType: contentType ?? undefined,
-    headers: foreign,
-    cycle: past === null ? FIRST_CYCLE : cycleOf(past, clockAheadMs),
-    deliveryCount: 1 + (past?.lapses ?? 0),
-    replayId: past?.replayId ?? undefined,
-    headerProblems: problems,
-    generation: past?.generation ?? 0,
-    clockAheadMs,
+  return new ClaimedDelivery(source, row, clockAheadMs)
+}
+
+/** A class, because an object with a getter takes ten times as much memory. There is one object per message. */
+class ClaimedDelivery implements PostgresDelivery {
+  readonly id: string
+  readonly token: string
+  readonly source: string
+  readonly lane: string | undefined
+  readonly key: string
+  readonly type: string | undefined
+  readonly contentType: string | undefined
+  readonly headers: Delivery['headers']
+  readonly cycle: FailureCycle
+  readonly deliveryCount: number
+  readonly replayId: string | undefined
+  declare readonly replaces?: string
+  readonly headerProblems: readonly string[]
+  readonly generation: number
+  readonly clockAheadMs: number
+  #payload: string | Uint8Array
+
+  constructor(source: string, row: ClaimedRow, clockAheadMs: number) {
+    const [id, token, , type, lane, key, contentType, headers, payload, past] = row
+    const { foreign, problems } = producersHeaders(headers)
+    this.id = id
+    this.token = token ?? ''
+    this.source = source
+    this.lane = lane ?? undefined
+    this.key = key ?? id
+    this.type = type ?? undefined
+    this.contentType = contentType ?? undefined
+    this.headers = foreign
+    this.cycle = past === null ? FIRST_CYCLE : cycleOf(past, clockAheadMs)
+    this.deliveryCount = 1 + (past?.lapses ?? 0)
+    this.replayId = past?.replayId ?? undefined
+    this.headerProblems = problems
+    this.generation = past?.generation ?? 0
+    this.clockAheadMs = clockAheadMs
+    this.#payload = payload
+    const replaces = past?.replaces ?? undefined
+    if (replaces !== undefined) this.replaces = replaces
   }
-  const replaces = past?.replaces ?? undefined
-  return replaces === undefined ? delivery : Object.assign(delivery, { replaces })
+
+  /** Decoded on first access: a retry or a dead letter does not need it. */
+  get bytes(): Uint8Array {
+    if (typeof this.#payload === 'string') this.#payload = decodePayload(this.#payload)
+    return this.#payload
+  }
 }
 
 const NO_PROBLEMS: readonly string[] = []

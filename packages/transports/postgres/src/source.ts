@@ -85,7 +85,9 @@ export class PostgresSource implements DeadLetterSource {
   #read(row: DrainedRow): DrainedDeadLetter {
     const [reason, history] = row.slice(CLAIMED_COLUMNS) as [string | null, string]
     const claimed = row.slice(0, CLAIMED_COLUMNS) as ClaimedRow
-    const { token: _, clockAheadMs: __, generation, ...delivery } = toDelivery(this.source, claimed)
+    const read = toDelivery(this.source, claimed)
+    const { token: _, clockAheadMs: __, generation, ...plain } = read
+    const delivery = { ...plain, bytes: read.bytes }
     const failureClass: FailureClass = delivery.cycle.history.at(-1)?.class ?? 'unknown'
     return {
       delivery,

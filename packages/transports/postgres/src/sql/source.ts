@@ -1,4 +1,4 @@
-import { HEX_PAYLOAD } from '../delivery.ts'
+import { PAYLOAD } from '../payload.ts'
 
 /** 1 minute: the time that a crashed control plane keeps its dead letters. */
 const LEASE = `interval '1 minute'`
@@ -14,7 +14,7 @@ with dead as materialized (
 ), token as materialized (select pg_catalog.nextval('redrive.lease_token') as token)
 update redrive.outbox o set lease_until = pg_catalog.now() + ${LEASE}, lease_token = token.token
   from dead, token where o.id = dead.id
-  returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, ${HEX_PAYLOAD},
+  returning o.id, o.lease_token, o.failed_at, o.type, o.lane, o.key, o.content_type, o.headers, ${PAYLOAD},
     pg_catalog.jsonb_build_object('attempts', o.attempts, 'lapses', 0, 'generation', o.generation,
       'replayId', o.replay_id, 'replaces', o.replaces, 'closedCycles', pg_catalog.jsonb_array_length(o.failure_history),
       'cycle', o.cycle, 'firstFailedAt', (extract(epoch from o.first_failed_at) * 1000)::bigint),
