@@ -2,7 +2,7 @@ import type { Mutant } from '../harness/mutant.ts'
 
 const ENACT = 'packages/transports/postgres/src/enact.ts'
 /** The file with the current `outbox_turn`. */
-const FUNCTIONS = 'packages/transports/postgres/src/migrations/0003-replays.ts'
+const FUNCTIONS = 'packages/transports/postgres/src/migrations/0008-turn.ts'
 const INBOX = 'packages/transports/postgres/src/inbox.ts'
 const POOL = 'packages/postgres-internal/src/pool.ts'
 const SCHEDULE = 'packages/transports/postgres/src/claim-schedule.ts'
@@ -20,10 +20,8 @@ export const MUTANTS: readonly Mutant[] = [
     'not fenced',
     [
       FUNCTIONS,
-      `      from unnest(done, done_tokens) as d (id, token)
-      where o.id = any (array[d.id]) and o.lease_token = d.token and`,
-      `      from unnest(done, done_tokens) as d (id, token)
-      where o.id = any (array[d.id]) and`,
+      `(o.id, o.lease_token) in (select d.id, d.token from`,
+      `(o.id, o.lease_token) in (select d.id, o.lease_token from`,
     ],
   ],
   [

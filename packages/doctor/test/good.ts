@@ -133,7 +133,7 @@ export const POSTGRES: PostgresFacts = {
   schemas: [
     {
       name: 'redrive',
-      migrations: ['0001-outbox', '0002-functions', '0003-replays', '0007-add'],
+      migrations: ['0001-outbox', '0002-functions', '0003-replays', '0008-turn'],
     },
     { name: 'redrive_catalog', migrations: ['0001-tables', '0019-set-aside-replays'] },
     { name: 'redrive_server', migrations: undefined },

@@ -73,7 +73,7 @@ const SEEDS: readonly Seed[] = [
   {
     name: 'an outbox of an older release',
     expected: 'postgres.schema-old',
-    sql: ["delete from redrive.migration where name = '0007-add'"],
+    sql: ["delete from redrive.migration where name = '0008-turn'"],
   },
   {
     name: 'a catalog of an older release',

@@ -5,7 +5,12 @@ export {
   type SchemaMigrations,
 } from './migrations.ts'
 export { borrow, ignorePoolErrors, type PooledClient } from './pool.ts'
-export { QUERY_TIMEOUT_MS, queryInTime, queryWithTimeout } from './query.ts'
+export {
+  type NamedStatement,
+  QUERY_TIMEOUT_MS,
+  queryInTime,
+  queryWithTimeout,
+} from './query.ts'
 export {
   explainErrors,
   explainSqlState,

@@ -6,17 +6,26 @@ import { isRejectedByServer } from './sqlstate.ts'
 export const QUERY_TIMEOUT_MS = 10_000
 
 /**
+ * A statement that each connection prepares once. The name must contain a hash of the text: behind a pooler, a
+ * connection of the server can have statements of other processes.
+ */
+export interface NamedStatement {
+  readonly name: string
+  readonly text: string
+}
+
+/**
  * Runs a statement on a connection and returns its rows as arrays. Rejects when the answer takes too long; the
  * connection must not be used after that.
  */
 export async function queryInTime<R extends unknown[]>(
   client: PoolClient,
-  text: string,
+  statement: string | NamedStatement,
   values: readonly unknown[] = [],
   timeoutMs: number = QUERY_TIMEOUT_MS,
 ): Promise<readonly R[]> {
   const query: TimedQuery = {
-    text,
+    ...(typeof statement === 'string' ? { text: statement } : statement),
     values: [...values],
     rowMode: 'array',
     types: TEXT_TYPES,
@@ -46,12 +55,12 @@ interface TimedQuery extends QueryArrayConfig {
  */
 export async function queryWithTimeout<R extends unknown[]>(
   pool: Pool,
-  text: string,
+  statement: string | NamedStatement,
   values: readonly unknown[],
 ): Promise<readonly R[]> {
   const { client, release } = await borrow(pool, QUERY_TIMEOUT_MS)
   try {
-    const rows = await queryInTime<R>(client, text, values)
+    const rows = await queryInTime<R>(client, statement, values)
     release(true)
     return rows
   } catch (error) {

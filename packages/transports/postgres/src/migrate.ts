@@ -13,6 +13,7 @@ import { RETENTION } from './migrations/0004-retention.ts'
 import { SETTINGS } from './migrations/0005-settings.ts'
 import { MAINTENANCE_STEPS } from './migrations/0006-maintenance.ts'
 import { ADD_FUNCTION } from './migrations/0007-add.ts'
+import { TURN } from './migrations/0008-turn.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -24,6 +25,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0005-settings': SETTINGS,
     '0006-maintenance': MAINTENANCE_STEPS,
     '0007-add': ADD_FUNCTION,
+    '0008-turn': TURN,
   },
   // Creates the first partitions, so that the first event does not go to the default one. A migration must
   // not run the maintenance: that deletes rows, and only consumers have the retention of each queue.

@@ -1,8 +1,10 @@
 import {
   inTransaction,
+  type NamedStatement,
   QUERY_TIMEOUT_MS,
   queryInTime,
   queryWithTimeout,
+  sqlStateOf,
 } from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
 
@@ -12,6 +14,9 @@ const BEGIN = `begin isolation level ${READ_COMMITTED}`
 /** The default isolation level of each pool. It depends on the server, the database and the role. */
 const isolations = new WeakMap<Pool, string>()
 
+/** Pools on which prepared statements failed. */
+const unprepared = new WeakSet<Pool>()
+
 const ISOLATION = `select pg_catalog.current_setting('transaction_isolation')`
 
 /**
@@ -20,16 +25,41 @@ const ISOLATION = `select pg_catalog.current_setting('transaction_isolation')`
  */
 export async function runStatement<R extends unknown[]>(
   pool: Pool,
-  text: string,
+  statement: string | NamedStatement,
   values: readonly unknown[],
 ): Promise<readonly R[]> {
   const isolation = isolations.get(pool) ?? (await readIsolation(pool))
-  if (isolation === READ_COMMITTED) return queryWithTimeout<R>(pool, text, values)
-  return inTransaction(pool, (client) => queryInTime<R>(client, text, values), {
+  if (isolation === READ_COMMITTED) return queryWithTimeout<R>(pool, statement, values)
+  return inTransaction(pool, (client) => queryInTime<R>(client, statement, values), {
     begin: BEGIN,
     timeoutMs: QUERY_TIMEOUT_MS,
   })
 }
+
+/**
+ * Runs a prepared statement. If the connection does not keep prepared statements, because a pooler is between, this
+ * and all later statements of the pool are sent as text.
+ */
+export async function runPrepared<R extends unknown[]>(
+  pool: Pool,
+  statement: NamedStatement,
+  values: readonly unknown[],
+): Promise<readonly R[]> {
+  if (unprepared.has(pool)) return runStatement<R>(pool, statement.text, values)
+  try {
+    return await runStatement<R>(pool, statement, values)
+  } catch (error) {
+    if (!NOT_PREPARED.has(sqlStateOf(error) ?? '')) throw error
+    unprepared.add(pool)
+    return runStatement<R>(pool, statement.text, values)
+  }
+}
+
+/**
+ * invalid_sql_statement_name, duplicate_prepared_statement, and feature_not_supported: a migration changed the type of
+ * the result. The server reports them before it runs the statement, so the statement can be repeated.
+ */
+const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05', '0A000'])
 
 async function readIsolation(pool: Pool): Promise<string> {
   const [[isolation] = [READ_COMMITTED]] = await queryWithTimeout<[string]>(pool, ISOLATION, [])

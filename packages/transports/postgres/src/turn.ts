@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto'
 import type { Enactment } from '@redrive/runtime'
 import type { ClaimedRow, PostgresDelivery } from './delivery.ts'
 import { type Change, encodeChanges } from './enact.ts'
 import type { ResolvedOptions } from './options.ts'
 import { TURN } from './sql/transport.ts'
-import { runStatement } from './statement.ts'
+import { runPrepared, runStatement } from './statement.ts'
 
 /** An enactment that waits for the database. */
 export interface PendingEnactment {
@@ -32,14 +33,19 @@ export interface TurnResult {
   readonly nextLane: string
 }
 
+const PREPARED_TURN = {
+  name: `redrive_outbox_turn_${createHash('sha256').update(TURN).digest('hex').slice(0, 16)}`,
+  text: TURN,
+}
+
 /** Sends a turn to the database. */
 export async function sendTurn(
-  { pool, queue, order, leaseMs }: ResolvedOptions,
+  { pool, queue, order, leaseMs, isListening }: ResolvedOptions,
   { pending, maxRows, watermark, afterLane }: Turn,
 ): Promise<TurnResult> {
   const done = pending.filter(({ change }) => change === undefined)
   const changes = pending.flatMap(({ change }) => change ?? [])
-  const rows = await runStatement<ClaimedRow>(pool, TURN, [
+  const values = [
     done.map(({ delivery }) => delivery.id),
     done.map(({ delivery }) => delivery.token),
     changes.length === 0 ? null : encodeChanges(changes),
@@ -48,7 +54,11 @@ export async function sendTurn(
     leaseMs,
     watermark,
     order === 'lane' ? afterLane : null,
-  ])
+  ]
+  // Without LISTEN, a pooler is between, and the next statement can run on another connection.
+  const rows = isListening
+    ? await runPrepared<ClaimedRow>(pool, PREPARED_TURN, values)
+    : await runStatement<ClaimedRow>(pool, TURN, values)
   const claimed = rows.filter(([, token]) => token !== null)
   // A row without a token is a notice: a delivery with another owner, or the lane of the next claim.
   const notices = claimed.length === rows.length ? [] : rows.filter(([, token]) => token === null)

@@ -26,6 +26,7 @@ const RELEASED = [
   '0005-settings',
   '0006-maintenance',
   '0007-add',
+  '0008-turn',
 ]
 
 /** Every object of the schema, as text, to compare two ways of creating it. */
@@ -99,6 +100,10 @@ const LAST_PARTITION = `'redrive.outbox_' || to_char((now() at time zone 'UTC'):
 const DROP_LAST_DAY = `do $$ begin execute 'drop table ' || ${LAST_PARTITION}; end $$`
 const LAST_DAY = `select to_regclass(${LAST_PARTITION}) is not null as exists`
 
+/** Mostly other bytes than ASCII. */
+const CYRILLIC = Buffer.from(JSON.stringify({ text: 'Заказ оплачен. '.repeat(50) }))
+/** Mostly ASCII, with bytes that PostgreSQL writes as backslash sequences. */
+const ESCAPED = Buffer.from(`{"path":"C:\\\\x41\\\\377","text":"é\0${'.'.repeat(500)}Ж"}`)
 /** Every byte, after text that looks like an escaped byte: backslashes before `x`, digits and a backslash. */
 const BYTES = Buffer.concat([
   Buffer.from('\\x41\\101\\\\'),
@@ -429,9 +434,11 @@ export function schema(url: string, pool: Pool): void {
           const { rows } = await own.query('show bytea_output')
           expect(rows).toEqual([{ bytea_output: format }])
           const { transport, hand } = await rig.start({ pool: own })
-          await rig.add({ body: BYTES })
-          const delivery = await hand.nth(1)
-          expect(Buffer.from(delivery.bytes)).toEqual(BYTES)
+          for (const [index, body] of [CYRILLIC, ESCAPED, BYTES].entries()) {
+            await rig.add({ body })
+            expect(Buffer.from((await hand.nth(index + 1)).bytes)).toEqual(body)
+          }
+          const delivery = await hand.nth(3)
           await transport.enact(delivery, deadLetter())
           const source = postgresSource({ pool: own, queue: rig.queue })
           rig.atEnd(() => source.close())

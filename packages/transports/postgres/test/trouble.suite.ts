@@ -64,6 +64,44 @@ async function doomedWire(url: string, kill: () => Promise<void>) {
 export function troubles(url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
 
+  describe.concurrent('a server connection without the prepared statement', () => {
+    it.each(['26000', '42P05', '0A000'])(
+      'with the error %s makes consumers of the pool send texts',
+      async (code) => {
+        await on(async (rig) => {
+          const named: boolean[] = []
+          const hooks: Hooks = {
+            before(question) {
+              if (!isTurn(question)) return
+              named.push('name' in question)
+              if ('name' in question) {
+                throw Object.assign(new Error('no statement'), { code, severity: 'ERROR' })
+              }
+            },
+          }
+          const { transport, hand } = await rig.start({ hooks, listen: true })
+          await rig.add()
+          expect(await transport.enact(await hand.nth(1), settle)).toMatchObject({ kind: 'done' })
+          expect(named.slice(0, 2)).toEqual([true, false])
+          expect(named.slice(1)).not.toContain(true)
+          expect(rig.unheard).toEqual([])
+        })()
+      },
+    )
+
+    it(
+      'is never a problem without "listen", because nothing is prepared',
+      on(async (rig) => {
+        const named: boolean[] = []
+        const hooks: Hooks = { before: (question) => void named.push('name' in question) }
+        const { transport, hand } = await rig.start({ hooks, listen: false })
+        await rig.add()
+        expect(await transport.enact(await hand.nth(1), settle)).toMatchObject({ kind: 'done' })
+        expect(named).not.toContain(true)
+      }),
+    )
+  })
+
   describe.concurrent('a lost answer', () => {
     /** Loses the answer to the first enactment, or the enactment itself. */
     const losing = (when: 'before' | 'after'): Hooks => {

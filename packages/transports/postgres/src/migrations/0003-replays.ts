@@ -14,7 +14,7 @@ const PAST_WITH_REPLACES = PAST.replace(
   "'replayId', o.replay_id, 'replaces', o.replaces,",
 )
 
-const TAKEN = `returning o.id, o.lease_token, o.due_at, o.type, o.lane, o.key, o.content_type, o.headers,
+export const TAKEN: string = `returning o.id, o.lease_token, o.due_at, o.type, o.lane, o.key, o.content_type, o.headers,
         o.payload, ${PAST_WITH_REPLACES}`
 
 /** Confirmations of replays, and edited replays. Events without a replay have no additional cost. */
