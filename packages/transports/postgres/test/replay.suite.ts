@@ -275,10 +275,9 @@ export function replaying(url: string, pool: Pool): void {
           return keys.length === 1
         })
         await first.stop({ drain: 0 })
-        const { transport, hand } = await rig.start()
+        // Before the next start: a lease that expires after the claim would make the delivery stale.
         await rig.expire(id)
-        await transport.pause()
-        transport.resume()
+        const { transport, hand } = await rig.start()
         const delivery = await hand.nth(1)
         await transport.pause()
         await transport.enact(delivery, deadLetter())
