@@ -3,11 +3,12 @@ import { type Duration, formatDuration } from '@redrive/core'
 import type { Awaitable } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
 import { millisOf } from './millis.ts'
+import { pollPauseMs } from './poll-pause.ts'
 
 /** 25 s: much longer than a healthy test waits, shorter than the usual 30 s of an integration test. */
 const TIMEOUT = '25s'
-/** 10 ms between two calls of the probe: short compared with any broker. */
-const INTERVAL = '10ms'
+/** 10 ms between the first calls of the probe: short compared with any broker. */
+const FIRST_PAUSE_MS = 10
 /** 1 s: after a stall of the machine the last call still gets the time to return. */
 const LAST_CALL_MS = 1_000
 /** 1,000 characters of a value in an error: the start shows what is wrong. */
@@ -24,7 +25,7 @@ export interface WaitOptions {
 
 /** How `until` waits. */
 export interface UntilOptions<T> extends WaitOptions {
-  /** Time between two calls of the probe; default 10 ms. */
+  /** Time between two calls of the probe; default 5 % of the time waited so far, at least 10 ms, at most 250 ms. */
   readonly interval?: Duration
   /** Returns whether a value ends the wait; default: every value but `false`, `null` and `undefined` does. */
   readonly accept?: (value: Accepted<T>) => boolean
@@ -53,16 +54,19 @@ class WaitTimeout extends Error {
 export async function until<T>(
   what: string,
   probe: () => Awaitable<T>,
-  { timeout = TIMEOUT, interval = INTERVAL, accept = () => true }: UntilOptions<T> = {},
+  { timeout = TIMEOUT, interval, accept = () => true }: UntilOptions<T> = {},
 ): Promise<Accepted<T>> {
   const startedAt = performance.now()
   const endsAt = startedAt + millisOf(timeout)
-  const intervalMs = millisOf(interval)
+  const intervalMs = interval === undefined ? undefined : millisOf(interval)
   for (;;) {
     const seen = await call(probe, Math.max(endsAt - performance.now(), LAST_CALL_MS))
     if (seen.kind === 'value' && isFound(seen.value) && accept(seen.value)) return seen.value
-    if (performance.now() >= endsAt) throw timedOut(what, performance.now() - startedAt, seen)
-    await new Promise((resolve) => setTimeout(resolve, intervalMs))
+    const now = performance.now()
+    if (now >= endsAt) throw timedOut(what, now - startedAt, seen)
+    const pauseMs =
+      intervalMs ?? Math.min(pollPauseMs(now - startedAt, FIRST_PAUSE_MS), endsAt - now)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 

@@ -376,7 +376,7 @@ describe('exerciseTransport', () => {
     const { tests } = collect(() => brokenCopies(broken.reEncoded))
     const stress = tests.find(({ name }) => name === STRESS)
     await expect(stress?.run()).rejects.toThrow(/10 of \d+ failed:\na dead letter keeps bytes/)
-  }, 60_000)
+  })
 
   it('skips the rest, with the reason, when a basic scenario fails', async () => {
     const outcome = await outcomes(() => brokenConnection(() => ({ ack: () => true })))
@@ -390,7 +390,7 @@ describe('exerciseTransport', () => {
     const outcome = await outcomes(() => brokenCopies(without('redrive-reason')))
     expect(outcome.get(DEAD_LETTER)).toBe('failed')
     expect(outcome.get(RESTART)).toBe('passed')
-  }, 60_000)
+  })
 
   it('fails scenarios that are not played when the runner cannot skip', async () => {
     const { tests } = collect(() => brokenConnection(() => ({ ack: () => true })))

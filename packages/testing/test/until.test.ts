@@ -44,6 +44,23 @@ describe('until', () => {
     expect(probe).toHaveBeenCalledTimes(11)
   })
 
+  it('calls the probe rarely in a long wait, and ends the wait at most 5 % late', async () => {
+    const times: number[] = []
+    const probe = () => {
+      times.push(performance.now())
+      return false
+    }
+    await failureAfter(25_000, until('never', probe))
+    const pauses = times.slice(1).map((time, index) => time - (times[index] ?? 0))
+    expect(times.length).toBeLessThan(250)
+    expect(pauses[0]).toBe(10)
+    expect(Math.max(...pauses)).toBeLessThanOrEqual(251)
+    const late = pauses.map(
+      (pause, index) => pause / Math.max(200, (times[index] ?? 0) - (times[0] ?? 0)),
+    )
+    expect(Math.max(...late)).toBeLessThan(0.06)
+  })
+
   it('waits for a value for which `accept` returns true', async () => {
     let count = 0
     const found = until('three', () => ({ count: ++count }), { accept: (seen) => seen.count === 3 })

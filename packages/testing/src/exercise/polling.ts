@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import type { Awaitable, Clock } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
 import { FakeClock } from '../fake-clock.ts'
+import { pollPauseMs } from '../poll-pause.ts'
 import { describeError } from './describe-error.ts'
 
-/** 5 ms between two checks: short compared with any broker, long compared with the event loop. */
-const POLL_MS = 5
+/** 5 ms between the first checks: short compared with any broker, long compared with the event loop. */
+const FIRST_PAUSE_MS = 5
 /**
  * 250 ms without a delivery means that none will come. A time that is too short can only miss a fault. It
  * never reports a fault that does not exist.
@@ -96,14 +97,17 @@ class Check {
 }
 
 async function poll(isTrue: () => Awaitable<boolean>, deadlineMs: number): Promise<void> {
-  const endsAt = performance.now() + deadlineMs
+  const startedAt = performance.now()
+  const endsAt = startedAt + deadlineMs
   // A check that hangs, such as on a broker that does not respond, must not exceed the deadline.
   const check = () =>
     withTimeout(isTrue(), Math.max(endsAt - performance.now(), LAST_CHECK_MS), () => {
       throw new Error('The last check did not return.')
     })
   while (!(await check())) {
-    if (performance.now() > endsAt) throw new Error('The deadline has passed.')
-    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
+    const now = performance.now()
+    if (now > endsAt) throw new Error('The deadline has passed.')
+    const pauseMs = pollPauseMs(now - startedAt, FIRST_PAUSE_MS)
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
