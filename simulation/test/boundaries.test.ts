@@ -52,5 +52,5 @@ describe.each([
         `step ${step} was reached`,
       ).toBe(true)
     }
-  }, 60_000)
+  }, 180_000)
 })

@@ -45,7 +45,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   for (const end of ends.reverse()) await end()
-}, 60_000)
+})
 
 test('shows a replay to a consumer that does not use Redrive', async () => {
   const screen = await screens.open('on-call', { NO_COLOR: '1' })

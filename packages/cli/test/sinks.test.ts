@@ -113,7 +113,7 @@ describe('dead letters of sinks', () => {
   afterAll(async () => {
     for (const end of ends.reverse()) await end()
     rmSync(folder, { recursive: true, force: true })
-  }, 60_000)
+  })
 
   test('are listed, grouped and replayed, and each event arrives once', async () => {
     for (const kind of KINDS) {

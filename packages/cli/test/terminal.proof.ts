@@ -50,7 +50,7 @@ beforeAll(async () => {
 }, 300_000)
 afterAll(async () => {
   for (const end of ends.reverse()) await end()
-}, 60_000)
+})
 
 async function managementOf(vhost: string): Promise<string> {
   const management = new URL((await urlsOf('rabbitmq')).at(-1) as string)

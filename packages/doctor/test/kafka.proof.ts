@@ -34,7 +34,7 @@ describe('Kafka, three brokers', () => {
       const report = await diagnose({ kafka: world.options })
       expect(report.graded).toEqual({ grade: 'A', cappedBy: [] })
       expect(exitCodeOf(report)).toBe(0)
-    }, 60_000)
+    })
 
     it('finds replicas that are behind, and partitions without a leader', async () => {
       const lonely = `${world.topic}.billing.retry.2h`

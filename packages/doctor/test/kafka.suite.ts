@@ -129,7 +129,7 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
 
     it(`finds ${always.join() || 'nothing at all'}`, async () => {
       await expect.poll(world.ids, SOON).toEqual(always)
-    }, 60_000)
+    })
 
     it.each(seeds)(
       'finds $name',
@@ -190,7 +190,7 @@ export function kafkaSuite(service: string, replicas: number, always: readonly s
 
     it('finds a group that has committed nothing', async () => {
       await expect.poll(world.ids, SOON).toEqual(['kafka.no-committed-offset', ...always].sort())
-    }, 60_000)
+    })
 
     it('finds a source that has got more partitions', async () => {
       await world.commit()

@@ -325,7 +325,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
       .toEqual(always)
     expect(await readdir(folder)).toEqual([])
     await rm(folder, { recursive: true })
-  }, 60_000)
+  })
 
   it('knows queues that others made by what they do', async () => {
     const { channel, ...made } = await world()
@@ -355,7 +355,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
       idsIn(RABBITMQ_CHECKS, await look(made, options))
     await expect.poll(() => ids(), SOON).toContain('rabbitmq.dead-letters-nowhere')
     await expect.poll(() => ids({ queues: ['orders'] }), SOON).toEqual(always)
-  }, 60_000)
+  })
 
   it('needs no more than the tag monitoring and a vhost it may enter', async () => {
     const made = await world()

@@ -390,7 +390,8 @@ beforeAll(async () => {
       answers.set(cell, await send(operation, input, own))
     },
   )
-})
+  // Thousands of requests: more than the usual limit of a hook on a busy machine.
+}, 300_000)
 
 const named = ({ who, credential, source }: Cell) => `${who ?? 'nobody'}, ${credential}, ${source}`
 const cellsOf = (operation: Operation) => CELLS.filter((cell) => cell.operation === operation)

@@ -100,7 +100,7 @@ describe('processes with different roles', () => {
     const codes = await Promise.all([api, ingest, ...replayers].map((one) => one.exited))
     expect(codes).toEqual([0, 0, 0, 0])
     await end()
-  }, 60_000)
+  })
 
   test('report their roles in metrics and readiness', async () => {
     const port = await freePort()

@@ -106,7 +106,7 @@ describe('https', () => {
     expect(after).toMatchObject({ status: 200 })
     expect(after.serial).not.toBe(before.serial)
     expect((await fetched(`${server.url}/livez`, { agent })).serial).toBe(before.serial)
-  }, 60_000)
+  })
 
   test('keeps the certificate while files are empty or do not belong together', async () => {
     const pair = await ours.issue('first', 'IP:127.0.0.1')
