@@ -29,7 +29,7 @@ export function formatSeconds(seconds: number): string {
 }
 
 /** Marks a background step. It does not count towards the total. */
-const ASIDE = '(in the background)'
+export const ASIDE = '(in the background)'
 
 /** Returns a table, slowest first, with the total in the last line. */
 export function timesTable(title: string, times: readonly Timing[]): string {

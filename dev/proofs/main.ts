@@ -4,12 +4,13 @@
  * a line `PASS …` or `SHORT …`; a tier runs all of its proofs and ends with a summary.
  */
 import { spawn, spawnSync } from 'node:child_process'
+import { setPriority } from 'node:os'
 import { delimiter, join } from 'node:path'
-import { formatSeconds, recordTiming, timesTable } from '../check/times.ts'
+import { ASIDE, formatSeconds, recordTiming, timesTable } from '../check/times.ts'
 import { isMain, ROOT } from '../check/workspace.ts'
 import { PROOFS, type Proof, TIERS, type Tier } from './table.ts'
 
-interface Result {
+export interface Result {
   readonly proof: Proof
   readonly ok: boolean
   readonly seconds: number
@@ -64,11 +65,34 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const
 /** Exit statuses that a shell reports for a program ended by a signal. */
 const SIGNALLED: Readonly<Partial<Record<NodeJS.Signals, number>>> = { SIGINT: 130, SIGTERM: 143 }
 
-/** Runs the command with its output shown; returns its exit status and its last PASS or SHORT line. */
-async function runCommand({
-  command,
-  servers = [],
-}: Proof): Promise<{ status: number; line: string }> {
+/** The process groups of the commands that run. */
+const running = new Set<number>()
+
+function stopWithSignals(): void {
+  for (const signal of SIGNALS) {
+    process.once(signal, () => {
+      for (const group of running) process.kill(-group, signal)
+      process.exit(SIGNALLED[signal])
+    })
+  }
+}
+
+/** Where a proof prints, and with which priority it runs. */
+interface Lane {
+  readonly print: (text: string) => void
+  readonly niceness?: number
+}
+
+const LIVE: Lane = { print: (text) => void process.stdout.write(text) }
+
+/** Low, because the tests of the other lane measure times. */
+const BACKGROUND_NICENESS = 10
+
+/** Runs the command and prints its output; returns its exit status and its last PASS or SHORT line. */
+async function runCommand(
+  { command, servers = [] }: Proof,
+  { print, niceness }: Lane,
+): Promise<{ status: number; line: string }> {
   const path = [join(ROOT, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
   const variables = servers.length > 0 ? startServers(servers) : {}
   const child = spawn(command, {
@@ -76,17 +100,18 @@ async function runCommand({
     shell: true,
     // A separate process group, because the shell does not pass signals on to its programs.
     detached: true,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...variables, PATH: path },
   })
-  const stop = (signal: NodeJS.Signals) => {
-    if (child.pid !== undefined) process.kill(-child.pid, signal)
-    process.exit(SIGNALLED[signal])
+  const group = child.pid
+  if (group !== undefined) {
+    running.add(group)
+    if (niceness !== undefined) setPriority(group, niceness)
   }
-  for (const signal of SIGNALS) process.once(signal, stop)
   let text = ''
+  child.stderr.setEncoding('utf8').on('data', print)
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    process.stdout.write(chunk)
+    print(chunk)
     // Enough for the last line, whatever the command prints.
     text = (text + chunk).slice(-64 * 1024)
   })
@@ -94,7 +119,7 @@ async function runCommand({
     child.on('error', reject)
     child.on('close', (code) => resolve(code ?? 1))
   })
-  for (const signal of SIGNALS) process.off(signal, stop)
+  if (group !== undefined) running.delete(group)
   return { status, line: text.match(/^(PASS|SHORT) .*$/gm)?.at(-1) ?? '' }
 }
 
@@ -107,10 +132,10 @@ function reportError(error: unknown): { status: number; line: string } {
   return { status: 1, line: '' }
 }
 
-async function play(proof: Proof): Promise<Result> {
-  console.log(`\n=== ${proof.name}: ${proof.shows}\n$ ${proof.command}`)
+async function play(proof: Proof, lane: Lane): Promise<Result> {
+  lane.print(`\n=== ${proof.name}: ${proof.shows}\n$ ${proof.command}\n`)
   const startedAt = performance.now()
-  const { status, line } = await runCommand(proof).catch(reportError)
+  const { status, line } = await runCommand(proof, lane).catch(reportError)
   if (proof.stops !== undefined) stopServers(proof.stops)
   const seconds = (performance.now() - startedAt) / 1_000
   const ok = status === 0
@@ -118,16 +143,45 @@ async function play(proof: Proof): Promise<Result> {
   const agrees = line === '' || line.startsWith(ok ? 'PASS' : 'SHORT')
   const own = `${ok ? 'PASS' : 'SHORT'} ${proof.name} exit status ${status}, goal 0`
   const verdict = agrees ? line || own : `SHORT ${proof.name} exit status ${status} after "${line}"`
-  if (verdict !== line) console.log(verdict)
-  console.log(`${proof.name} took ${formatSeconds(seconds)}`)
-  recordTiming({ name: proof.name, seconds })
+  if (verdict !== line) lane.print(`${verdict}\n`)
+  lane.print(`${proof.name} took ${formatSeconds(seconds)}\n`)
+  const aside = lane === LIVE ? '' : ` ${ASIDE}`
+  recordTiming({ name: `${proof.name}${aside}`, seconds })
   return { proof, ok: ok && agrees, seconds, verdict }
 }
 
-function summarize(title: string, results: readonly Result[]): string {
+async function playInTurn(proofs: readonly Proof[]): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (const proof of proofs) results.push(await play(proof, LIVE))
+  return results
+}
+
+/** Plays proofs with a low priority. Prints the output of each at its end, so that it stays in one piece. */
+async function playInBackground(proofs: readonly Proof[]): Promise<readonly Result[]> {
+  const results: Result[] = []
+  for (const proof of proofs) {
+    const printed: string[] = []
+    const lane = { print: (text: string) => void printed.push(text), niceness: BACKGROUND_NICENESS }
+    results.push(await play(proof, lane))
+    process.stdout.write(printed.join(''))
+  }
+  return results
+}
+
+/** Plays proofs that only compute next to proofs that mostly wait for servers. Returns the results in the order of the proofs. */
+export async function playInLanes(proofs: readonly Proof[]): Promise<readonly Result[]> {
+  const behind = playInBackground(proofs.filter(({ isServerless }) => isServerless))
+  const live = await playInTurn(proofs.filter(({ isServerless }) => !isServerless))
+  const waitsFrom = performance.now()
+  const results = [...live, ...(await behind)]
+  const seconds = (performance.now() - waitsFrom) / 1_000
+  recordTiming({ name: 'wait for the proofs in the background', seconds })
+  return results.toSorted((a, b) => proofs.indexOf(a.proof) - proofs.indexOf(b.proof))
+}
+
+function summarize(title: string, results: readonly Result[], seconds: number): string {
   const passed = results.filter(({ ok }) => ok).length
   const isWhole = passed === results.length
-  const seconds = results.reduce((sum, result) => sum + result.seconds, 0)
   const times = results.map(({ proof, seconds: own }) => ({ name: proof.name, seconds: own }))
   const figure = `${passed} of ${results.length} proofs in ${formatSeconds(seconds)}`
   return [
@@ -151,9 +205,13 @@ async function main(args: readonly string[]): Promise<number> {
     console.log(JSON.stringify(proofs.map(({ name }) => name)))
     return 0
   }
-  const results: Result[] = []
-  for (const proof of proofs) results.push(await play(proof))
-  console.log(summarize(names.join(' '), results))
+  stopWithSignals()
+  const startedAt = performance.now()
+  // In the other tiers, benchmarks need a machine without other work.
+  const isMerge = proofs.every(({ tier }) => tier === 'merge')
+  const results = await (isMerge ? playInLanes(proofs) : playInTurn(proofs))
+  const seconds = (performance.now() - startedAt) / 1_000
+  console.log(summarize(names.join(' '), results, seconds))
   return results.every(({ ok }) => ok) ? 0 : 1
 }
 

@@ -23,6 +23,11 @@ export interface Proof {
    * they need.
    */
   readonly servers?: readonly string[]
+  /**
+   * Only computes, and reads no built package. In the merge tier it runs next to the proofs that mostly
+   * wait for their servers.
+   */
+  readonly isServerless?: true
   /** Servers to stop after the proof, so that they do not slow the next ones. */
   readonly stops?: readonly string[]
 }
@@ -68,10 +73,10 @@ const NIGHTLY_SEEDS = 'pnpm simulate --seeds 20000 --from $(( $(date +%s) / 8640
  */
 // biome-ignore format: one row per proof, to be read as a table
 export const PROOFS: readonly Proof[] = [
-  { name: 'simulate', tier: 'merge', minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
-  { name: 'give-up', tier: 'merge', minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
-  { name: 'storm', tier: 'merge', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
-  { name: 'storm-grid', tier: 'merge', minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
+  { name: 'simulate', tier: 'merge', isServerless: true, minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
+  { name: 'give-up', tier: 'merge', isServerless: true, minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
+  { name: 'storm', tier: 'merge', isServerless: true, minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
+  { name: 'storm-grid', tier: 'merge', isServerless: true, minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
   { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the programs of the README and of "Get started" run from the packed packages in an empty folder' },
   { name: 'fastify-installed', tier: 'nightly', minutes: 0.7, command: vitest('packages/fastify/test/installed.proof.ts'), starts: ['packages/fastify/test/installed.proof.ts'], shows: 'an app runs with the oldest and the newest Fastify 5, from the packed packages in an empty folder' },
   { name: 'nestjs-versions', tier: 'nightly', minutes: 1.5, command: vitest('packages/nestjs/test/versions.proof.ts'), starts: ['packages/nestjs/test/versions.proof.ts'], shows: 'one app runs with NestJS 11 and 12, as CommonJS and as modules, from the packed packages' },

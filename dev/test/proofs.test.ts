@@ -1,9 +1,10 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, matchesGlob } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ROOT } from '../check/workspace.ts'
-import { chooseProofs } from '../proofs/main.ts'
-import { PROOFS } from '../proofs/table.ts'
+import { chooseProofs, playInLanes } from '../proofs/main.ts'
+import { type Proof, PROOFS } from '../proofs/table.ts'
 
 const filesOf = (pattern: string) =>
   globSync(pattern, { cwd: ROOT, exclude: (path) => path.includes('node_modules') })
@@ -52,5 +53,36 @@ test('a tier, names, or both select proofs, each once and in the order of the ta
   expect(chooseProofs(['terminal', 'simulate'])?.map(({ name }) => name)).toEqual([
     'simulate',
     'terminal',
+  ])
+})
+
+test('a proof that only computes runs next to one with servers, and each keeps its result', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'redrive-proofs-'))
+  const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
+  vi.stubEnv('REDRIVE_TIMES', undefined)
+  onTestFinished(() => {
+    write.mockRestore()
+    vi.unstubAllEnvs()
+    rmSync(folder, { recursive: true })
+  })
+  // Each waits for a file of the other, so both end only if they run at the same time.
+  const meet = (own: string, other: string) =>
+    `cd ${folder}; touch ${own}; until [ -e ${other} ]; do sleep 0.02; done`
+  const proof = (name: string, command: string): Proof => ({
+    ...{ name, command, tier: 'merge', minutes: 0, starts: [], shows: name },
+  })
+  const results = await playInLanes([
+    { ...proof('computes', `${meet('a', 'b')}; echo 'PASS 7 seeds, goal 7'`), isServerless: true },
+    proof('serves', `${meet('b', 'a')}; exit 3`),
+    proof('serves too', 'true'),
+  ])
+  expect(results.map(({ proof: { name }, ok, verdict }) => [name, ok, verdict])).toEqual([
+    ['computes', true, 'PASS 7 seeds, goal 7'],
+    ['serves', false, 'SHORT serves exit status 3, goal 0'],
+    ['serves too', true, 'PASS serves too exit status 0, goal 0'],
+  ])
+  const printed = write.mock.calls.map(([text]) => String(text))
+  expect(printed.filter((text) => text.includes('=== computes'))).toEqual([
+    expect.stringContaining('PASS 7 seeds, goal 7\ncomputes took'),
   ])
 })
