@@ -35,7 +35,7 @@ export interface Proof {
 const vitest = (files: string) => `REDRIVE_PROOFS=1 vitest run --no-file-parallelism ${files}`
 const POSTGRES_TESTS = 'packages/transports/postgres/test'
 /** The contract also runs at another isolation level. The suites act as a second session, at the default one. */
-const HOSTILE = `REDRIVE_HOSTILE_POSTGRES=settings vitest run ${POSTGRES_TESTS} && REDRIVE_HOSTILE_POSTGRES=isolation vitest run ${POSTGRES_TESTS}/contract ${POSTGRES_TESTS}/produce ${POSTGRES_TESTS}/settings`
+const HOSTILE = `REDRIVE_HOSTILE_POSTGRES=settings vitest run ${POSTGRES_TESTS} && REDRIVE_HOSTILE_POSTGRES=isolation REDRIVE_PROOFS=1 vitest run ${POSTGRES_TESTS}/contract ${POSTGRES_TESTS}/produce ${POSTGRES_TESTS}/settings`
 /**
  * Fails when the variable with the path of a program is not set. Otherwise vitest would skip the
  * tests and pass.
@@ -90,6 +90,8 @@ export const PROOFS: readonly Proof[] = [
   { name: 'simulate-mutants', tier: 'nightly', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
   { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
+  { name: 'store-kills', tier: 'nightly', minutes: 1, command: vitest('packages/stores/file/test/processes.test.ts'), starts: [], shows: 'the file store keeps everything acknowledged in 20 kills; the merge tier has 8' },
+  { name: 'contract-modes', tier: 'nightly', minutes: 2, command: vitest('packages/transports/postgres/test/contract-15.proof.ts packages/transports/kafka/test/contract-transactions.proof.ts'), starts: [], shows: 'the whole contract on the oldest PostgreSQL and with transactions of Kafka; the merge tier has PostgreSQL 18, and the hand-offs of transactions' },
   { name: 'hostile-postgres', tier: 'nightly', minutes: 5, command: HOSTILE, starts: [], shows: 'the tests of the outbox pass on databases whose defaults change dates, bytes, texts, names and isolation' },
   { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },

@@ -15,12 +15,13 @@ describe('a simulated run', () => {
     expect(first.history.lines()).not.toEqual(second.history.lines())
   })
 
-  it('keeps every promise for the first hundred seeds', async () => {
-    for (let seed = 1; seed <= 100; seed++) {
+  // `pnpm simulate --seeds 2000` runs before each merge.
+  it('keeps every promise for the first ten seeds', async () => {
+    for (let seed = 1; seed <= 10; seed++) {
       const { violations } = await run(scenarioOf(seed))
       expect({ seed, violations }).toEqual({ seed, violations: [] })
     }
-  }, 60_000)
+  })
 
   it.each([
     ['a process dies between a return and its response', 415461988],
@@ -46,5 +47,5 @@ describe('shrinking', () => {
     expect(smallest.messages.length).toBe(1)
     expect(smallest.faults.length).toBeLessThanOrEqual(1)
     expect((await run(smallest)).violations.map((violation) => violation.invariant)).toContain('I8')
-  }, 60_000)
+  })
 })

@@ -1,0 +1,9 @@
+import { RESTART_SCENARIO, STRESS_SCENARIO } from '@redrive/testing'
+import { contractOf, WORLDS } from './contract.ts'
+
+await contractOf(WORLDS.transactions, {
+  skip: [
+    { scenario: RESTART_SCENARIO, reason: 'it is in restart.test.ts, which runs last' },
+    { scenario: STRESS_SCENARIO, reason: 'it is in stress.proof.ts, which runs every night' },
+  ],
+})
