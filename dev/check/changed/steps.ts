@@ -61,7 +61,7 @@ export function limitSteps(
 }
 
 /**
- * The whole gate runs three processes. Here few files are selected, and most of them wait for a
+ * The whole gate runs four processes. Here few files are selected, and most of them wait for a
  * broker. On two cores, after a change of one RabbitMQ file, four threads need 61 s; they start
  * faster than processes. Six threads need as long, because the processor is busy then, and tests
  * with short waits fail.
