@@ -17,7 +17,9 @@ export {
   viaDrizzle,
   viaKnex,
   viaKysely,
+  viaMikroOrm,
   viaPostgresJs,
+  viaPrisma,
 } from './queryable.ts'
 export type { PostgresDelivery } from './delivery.ts'
 export { postgres, type PostgresTransport } from './transport.ts'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 
 /**
- * A database client that runs one statement with numbered parameters. A client of `pg` implements it directly;
- * `viaKysely` and the other functions adapt other clients.
+ * A database client that runs one statement with numbered parameters. A client of `pg` and an entity manager of
+ * TypeORM implement it directly; `viaKysely` and the other functions adapt other clients.
  */
 export interface Queryable {
   query(
@@ -87,6 +87,28 @@ export function viaDrizzle<Chunk>(
       return (await tx.execute(sql.join(chunks as never[]))) as {
         readonly rows: readonly unknown[]
       }
+    },
+  }
+}
+
+/** Adapts a transaction of Prisma: the client that `$transaction` passes. */
+export function viaPrisma(tx: {
+  $queryRawUnsafe(text: string, ...values: unknown[]): PromiseLike<unknown>
+}): Queryable {
+  return {
+    query: async (text, params) =>
+      (await tx.$queryRawUnsafe(text, ...params)) as readonly unknown[],
+  }
+}
+
+/** Adapts a transaction of MikroORM: the entity manager that `transactional` passes. */
+export function viaMikroOrm(em: {
+  execute(text: string, params: unknown[]): PromiseLike<unknown>
+}): Queryable {
+  return {
+    async query(text, params) {
+      const { texts, values } = split(text, params)
+      return (await em.execute(texts.join('?'), [...values])) as readonly unknown[]
     },
   }
 }

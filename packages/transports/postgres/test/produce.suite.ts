@@ -18,7 +18,8 @@ async function bodiesOf(rig: Rig): Promise<readonly string[]> {
   return rows.map(({ payload }) => payload.toString())
 }
 
-export function producing(url: string, pool: Pool): void {
+/** Defines the tests of adding in transactions of these clients. */
+export function producingWith(clients: typeof CLIENTS, url: string, pool: Pool): void {
   const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
   const onClient = (
     open: (url: string) => Client,
@@ -30,7 +31,7 @@ export function producing(url: string, pool: Pool): void {
       await test(rig, client)
     })
 
-  describe.concurrent.each(CLIENTS)('adding in a transaction of %s', (_, open) => {
+  describe.concurrent.each(clients)('adding in a transaction of %s', (_, open) => {
     it(
       'is visible after the commit, and not before',
       onClient(open, async (rig, client) => {
@@ -93,6 +94,11 @@ export function producing(url: string, pool: Pool): void {
       }),
     )
   })
+}
+
+export function producing(url: string, pool: Pool): void {
+  const on = (test: (rig: Rig) => Promise<void>) => onRig(pool, test)
+  producingWith(CLIENTS, url, pool)
 
   describe.concurrent('an event added with SQL', () => {
     it(

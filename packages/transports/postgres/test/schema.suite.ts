@@ -1,7 +1,7 @@
 import { isRedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { migrate, migrationSql, outbox, postgres, postgresSource } from '../src/index.ts'
+import { maintain, migrate, migrationSql, outbox, postgres, postgresSource } from '../src/index.ts'
 import {
   costOf,
   type Database,
@@ -167,6 +167,32 @@ export function schema(url: string, pool: Pool): void {
         const error = await refusal(migrate(guest))
         expect(isRedriveError(error, 'TOPOLOGY_MISMATCH')).toBe(true)
         expect(error.message).toContain('migrationSql()')
+      }),
+    )
+
+    it(
+      'belongs to a role without superuser, which migrates, adds, handles and maintains',
+      on(async (rig) => {
+        const { pool: admin, url: own } = await emptyDatabase(rig, url)
+        const role = `managed_${rig.queue.slice(4, 12)}`
+        await rig.query(`create role ${role} login`)
+        rig.atEnd(() => rig.query(`drop role ${role}`))
+        rig.atEnd(() => admin.query(`drop owned by ${role} cascade`))
+        const database = new URL(own).pathname.slice(1)
+        await admin.query(`grant create on database ${database} to ${role}`)
+        const managed = poolOn(Object.assign(new URL(own), { username: role }).href, 6)
+        rig.atEnd(() => managed.end())
+        expect(await migrate(managed)).toEqual(RELEASED)
+        await outbox({ queue: rig.queue }).add(managed, { body: 1 })
+        const { transport, hand } = await rig.start({ pool: managed, listen: true })
+        expect(await transport.enact(await hand.nth(1), settle)).toMatchObject({ kind: 'done' })
+        await managed.query(DROP_LAST_DAY)
+        const keep = { deliveredRetention: '1d', deadLetterRetention: '1d' } as const
+        expect(await maintain(managed, { queue: rig.queue, ...keep })).toMatchObject({
+          partitionsCreated: 1,
+          skipped: [],
+        })
+        await transport.close()
       }),
     )
 
