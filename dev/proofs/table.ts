@@ -24,8 +24,8 @@ export interface Proof {
    */
   readonly servers?: readonly string[]
   /**
-   * Only computes, and reads no built package. In the merge tier it runs next to the proofs that mostly
-   * wait for their servers.
+   * Only computes, and reads no built package. Except in the release tier, it runs next to the
+   * proofs that mostly wait for their servers.
    */
   readonly isServerless?: true
   /** Servers to stop after the proof, so that they do not slow the next ones. */
@@ -86,9 +86,9 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-postgres-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults postgres --smoke', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'demo-order', tier: 'merge', minutes: 0.2, command: demo('order-service'), servers: DEMO_SERVERS, starts: demoStarts('order-service'), shows: 'an order service with outbox and inbox survives crashes' },
 
-  { name: 'simulate-nightly', tier: 'nightly', minutes: 6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
-  { name: 'simulate-mutants', tier: 'nightly', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
-  { name: 'give-up-full', tier: 'nightly', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
+  { name: 'simulate-nightly', tier: 'nightly', isServerless: true, minutes: 6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
+  { name: 'simulate-mutants', tier: 'nightly', isServerless: true, minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
+  { name: 'give-up-full', tier: 'nightly', isServerless: true, minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'store-kills', tier: 'nightly', minutes: 1, command: vitest('packages/stores/file/test/processes.test.ts'), starts: [], shows: 'the file store keeps everything acknowledged in 20 kills; the merge tier has 8' },
   { name: 'contract-modes', tier: 'nightly', minutes: 2, command: vitest('packages/transports/postgres/test/contract-15.proof.ts packages/transports/kafka/test/contract-transactions.proof.ts'), starts: [], shows: 'the whole contract on the oldest PostgreSQL and with transactions of Kafka; the merge tier has PostgreSQL 18, and the hand-offs of transactions' },
