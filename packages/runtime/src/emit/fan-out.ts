@@ -205,7 +205,7 @@ export class FanOut {
       const { stored, dropped, lost } = this.#writer.countsOf(sinkQueue.name)
       const { delivered } = sinkQueue
       const inFlight = sinkQueue.inFlight.count
-      const breaker = sinkQueue.phase()
+      const breaker = sinkQueue.guards.phase()
       return [sinkQueue.name, { inFlight, delivered, stored, dropped, lost, breaker }] as const
     })
     return {

@@ -1,5 +1,4 @@
 import {
-  type BreakerPhase,
   type Decision,
   type Delivery,
   type Policy,
@@ -7,7 +6,6 @@ import {
   RedriveError,
   type RetryAt,
 } from '@redrive/core'
-import { LATE_SHARE } from '@redrive/core/internal'
 import type { Clock } from '../clock.ts'
 import { Dependency } from '../dependency.ts'
 import { GuardState } from '../guard-state.ts'
@@ -17,7 +15,8 @@ import { Deadlines } from './deadlines.ts'
 import { deliveryOf } from './event.ts'
 import { EventsInFlight } from './events-in-flight.ts'
 import { CLOSED, DELIVERED, OVERDUE, type Undelivered, type QueuedEvent } from './result.ts'
-import { callSink } from './sink-call.ts'
+import { SinkAttempts } from './sink-attempts.ts'
+import { SinkGuards } from './sink-guards.ts'
 
 export interface SinkQueueOptions {
   readonly name: string
@@ -40,13 +39,12 @@ export class SinkQueue {
   readonly name: string
   readonly dependency: Dependency
   readonly inFlight: EventsInFlight
+  readonly guards: SinkGuards
   readonly #options: SinkQueueOptions
   readonly #guardState: GuardState
   readonly #batches: Batches
   readonly #deadlines: Deadlines
-  readonly #running = new Map<Batch, AbortController>()
-  /** The health check in progress. */
-  #checking: AbortController | undefined
+  readonly #attempts: SinkAttempts
   #isPumping = false
   #pausedUntil = 0
   #cancelWake: (() => void) | undefined
@@ -67,6 +65,8 @@ export class SinkQueue {
       clock,
       random,
     })
+    this.guards = new SinkGuards(options, this.#guardState)
+    this.#attempts = new SinkAttempts(options, this.#guardState)
     this.#batches = new Batches(clock, options.sink.batch, () => this.#pump())
     this.#deadlines = new Deadlines(clock, () => this.#giveUpOverdue())
     this.dependency.onChange(() => this.#pump())
@@ -80,30 +80,8 @@ export class SinkQueue {
     return this.#delivered
   }
 
-  phase(): BreakerPhase {
-    this.#guardState.current()
-    return this.#guardState.breakerPhase(this.#options.clock.now())
-  }
-
   get hasHealthCheck(): boolean {
     return this.#options.sink.healthCheck !== undefined
-  }
-
-  /** Time of the next probe; undefined unless the breaker is open. */
-  get probeAt(): number | undefined {
-    this.#guardState.current()
-    return this.#guardState.pausedUntil(this.#options.clock.now())
-  }
-
-  /** Minimum time between two replays, so that no second exceeds the rate of the budget. */
-  get replayEveryMs(): number {
-    const { retryBudget } = this.#options.policy
-    return retryBudget === undefined ? 0 : 1_000 / retryBudget.ratePerSecond
-  }
-
-  /** Takes a retry for a replay from the budget, when one is available. */
-  takeReplayToken(): boolean {
-    return this.#guardState.takeRetryToken()
   }
 
   add(queuedEvent: QueuedEvent): void {
@@ -152,10 +130,10 @@ export class SinkQueue {
     if (this.#guardState.allowed(now) === 0) {
       return this.#options.policy.onBreakerOpen === 'pause' ? this.#wakeAt(now) : this.#giveUpAll()
     }
-    while (this.#running.size < this.#guardState.allowed(now)) {
-      const batch = this.#batches.next(this.#running.size > 0)
+    while (this.#attempts.count < this.#guardState.allowed(now)) {
+      const batch = this.#batches.next(this.#attempts.count > 0)
       if (batch === undefined) return
-      this.#attempt(batch)
+      this.#send(batch)
     }
   }
 
@@ -170,46 +148,29 @@ export class SinkQueue {
 
   // ---- attempts -------------------------------------------------------------------------------
 
-  #attempt(batch: Batch): void {
+  #send(batch: Batch): void {
     const { sink, clock } = this.#options
-    const controller = new AbortController()
     const startedAt = clock.now()
-    this.#running.set(batch, controller)
     const events = batch.queuedEvents.map(({ event }) => event)
-    this.#call(controller, () => sink.send(events, { signal: controller.signal })).then(
-      () => this.#succeeded(batch, startedAt),
-      (error: unknown) => this.#failed(batch, startedAt, error),
-    )
-  }
-
-  #call(controller: AbortController, work: () => Promise<void>): Promise<void> {
-    const { name, clock, policy } = this.#options
-    return callSink({ name, clock, timeoutMs: policy.timeoutMs }, controller, work)
+    this.#attempts
+      .run(batch, (signal) => sink.send(events, { signal }))
+      .then(
+        () => this.#succeeded(batch, startedAt),
+        (error: unknown) => this.#failed(batch, startedAt, error),
+      )
   }
 
   #succeeded(batch: Batch, startedAt: number): void {
-    this.#learnSuccess(startedAt)
-    this.#running.delete(batch)
+    this.#attempts.learnSuccess(startedAt)
+    this.#attempts.end(batch)
     this.#delivered += batch.queuedEvents.length
     for (const queuedEvent of batch.queuedEvents) queuedEvent.onEnd(DELIVERED)
     this.#leave(batch.queuedEvents)
   }
 
-  #learnSuccess(startedAt: number): void {
-    const { clock, policy } = this.#options
-    const now = clock.now()
-    this.#guardState.count(now)
-    this.#guardState.flushSuccesses({
-      late: now - startedAt >= policy.timeoutMs * LATE_SHARE,
-      saturated: this.#running.size >= this.#guardState.allowed(now),
-      startedAt,
-      inFlight: Math.max(1, this.#running.size),
-    })
-  }
-
   #failed(sent: Batch, startedAt: number, error: unknown): void {
-    const inFlight = Math.max(1, this.#running.size)
-    this.#running.delete(sent)
+    const inFlight = Math.max(1, this.#attempts.count)
+    this.#attempts.end(sent)
     const batch = { ...sent, sends: sent.sends + 1 }
     if (this.#isStopped) return this.#closeBatch(batch)
     // It was aborted for its deadline, so it shows nothing about the sink.
@@ -281,9 +242,7 @@ export class SinkQueue {
     this.#giveUpWaiting(isOverdue, OVERDUE)
     for (const batch of this.#batches.remove(isOverdue))
       this.#giveUp(batch, { ...OVERDUE, cycle: batch.cycle }, false)
-    for (const [batch, controller] of this.#running) {
-      if (batch.queuedEvents.some(isOverdue)) controller.abort(ABORTED)
-    }
+    this.#attempts.abort(ABORTED, ({ queuedEvents }) => queuedEvents.some(isOverdue))
   }
 
   #isOverdue(): (queuedEvent: QueuedEvent) => boolean {
@@ -328,26 +287,9 @@ export class SinkQueue {
 
   /** Runs a health check instead of sending an event; only while the breaker waits for a probe. */
   async checkHealth(): Promise<void> {
-    const { sink, clock } = this.#options
-    const check = sink.healthCheck?.bind(sink)
-    if (check === undefined) return
-    if (this.phase() !== 'halfOpen' || this.#running.size > 0 || this.#isStopped) return
-    const controller = new AbortController()
-    const startedAt = clock.now()
-    this.#checking = controller
-    try {
-      await this.#call(controller, () => check({ signal: controller.signal }))
-      this.#learnSuccess(startedAt)
-    } catch (cause) {
-      // Every failure of a health check is a failure of the sink.
-      const error = new RedriveError(
-        'UNREACHABLE',
-        `The health check of sink "${this.name}" failed. Its breaker opens again, and Redrive repeats the check.`,
-        { cause },
-      )
-      this.#guardState.recordFailedCheck(error, { startedAt, inFlight: 1 })
-    }
-    this.#checking = undefined
+    if (!this.hasHealthCheck) return
+    if (this.guards.phase() !== 'halfOpen' || this.#attempts.count > 0 || this.#isStopped) return
+    await this.#attempts.checkHealth()
     this.#scheduleSend()
   }
 
@@ -356,8 +298,7 @@ export class SinkQueue {
     this.#isStopped = true
     this.#cancelWake?.()
     for (const batch of this.#batches.takeAll()) this.#closeBatch(batch)
-    for (const controller of this.#running.values()) controller.abort(stopping(this.name))
-    this.#checking?.abort(stopping(this.name))
+    this.#attempts.stop()
     this.#giveUpWaiting(() => true, CLOSED)
   }
 
@@ -373,6 +314,3 @@ const ABORTED = new RedriveError(
   'ATTEMPT_TIMEOUT',
   'An event of this batch was not accepted within maxWait. Increase maxWait, or use a faster sink.',
 )
-
-const stopping = (name: string) =>
-  new RedriveError('STOPPING', `The emitter was closed before sink "${name}" accepted the event.`)

@@ -77,7 +77,7 @@ export class SinkRecovery {
   // ---- health -----------------------------------------------------------------------------------
 
   #onBreakerChange(sinkQueue: SinkQueue): void {
-    switch (sinkQueue.phase()) {
+    switch (sinkQueue.guards.phase()) {
       case 'open':
       case 'halfOpen':
         return this.#checkAt(sinkQueue)
@@ -88,19 +88,19 @@ export class SinkRecovery {
   }
 
   #checkAt(sinkQueue: SinkQueue): void {
-    const untilMs = (sinkQueue.probeAt ?? 0) - this.#options.clock.now()
+    const untilMs = (sinkQueue.guards.probeAt ?? 0) - this.#options.clock.now()
     this.#after(sinkQueue, Math.max(CHECK_EVERY_MS, untilMs), () => void this.#check(sinkQueue))
   }
 
   async #check(sinkQueue: SinkQueue): Promise<void> {
     if (sinkQueue.hasHealthCheck) await sinkQueue.checkHealth()
     else await this.#probe(sinkQueue)
-    if (sinkQueue.phase() !== 'closed') this.#checkAt(sinkQueue)
+    if (sinkQueue.guards.phase() !== 'closed') this.#checkAt(sinkQueue)
   }
 
   /** Sends one stored event as the probe. Without automatic replay, the next new event is the probe. */
   async #probe(sinkQueue: SinkQueue): Promise<void> {
-    if (this.#options.autoReplay === undefined || sinkQueue.phase() !== 'halfOpen') return
+    if (this.#options.autoReplay === undefined || sinkQueue.guards.phase() !== 'halfOpen') return
     try {
       await this.replayBatch({ filter: this.#replayable(sinkQueue), limit: 1 })
     } catch (error) {
@@ -112,7 +112,7 @@ export class SinkRecovery {
 
   #replay(sinkQueue: SinkQueue): void {
     if (this.#options.autoReplay === undefined || this.#isStopped) return
-    if (this.#replaying.has(sinkQueue) || sinkQueue.phase() !== 'closed') return
+    if (this.#replaying.has(sinkQueue) || sinkQueue.guards.phase() !== 'closed') return
     const run = this.#replayAll(sinkQueue).finally(() => this.#replaying.delete(sinkQueue))
     this.#replaying.set(sinkQueue, run)
   }
@@ -205,15 +205,15 @@ export class SinkRecovery {
     let triedAt = lastAt
     do {
       this.#refuseWhileOpen(sinkQueue)
-      await this.#at(triedAt + sinkQueue.replayEveryMs)
+      await this.#at(triedAt + sinkQueue.guards.replayEveryMs)
       this.#refuseWhileOpen(sinkQueue)
       triedAt = this.#options.clock.now()
-    } while (!sinkQueue.takeReplayToken())
+    } while (!sinkQueue.guards.takeReplayToken())
     return triedAt
   }
 
   #refuseWhileOpen(sinkQueue: SinkQueue): void {
-    const phase = sinkQueue.phase()
+    const phase = sinkQueue.guards.phase()
     if (phase !== 'open' && phase !== 'isolated' && !this.#isStopped) return
     const why = this.#isStopped ? 'the emitter is closed' : `its breaker is ${phase}`
     throw new RedriveError(
