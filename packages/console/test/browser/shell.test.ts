@@ -114,7 +114,7 @@ test('an unknown address is reported, and a theme is kept', async () => {
   await close()
 })
 
-test('a lost connection is reported with the age of the data, and ends by itself', async () => {
+test('a lost connection is reported with the age of the data, and ends without an action', async () => {
   const { page, close } = await openTab(browser)
   await page.goto(`${stage.url}/sources`)
   await page.getByRole('heading', { name: 'Sources', level: 1 }).waitFor()
@@ -123,8 +123,11 @@ test('a lost connection is reported with the age of the data, and ends by itself
   await page.getByText(/^No connection to the server for/).waitFor()
   expect(await page.getByText(/Data is from \d\d:\d\d:\d\d\./).isVisible()).toBe(true)
   expect(await page.getByText('Offline', { exact: true }).isVisible()).toBe(true)
-  await stage.start()
+  // Before the server returns: afterwards the page can recover before the click.
+  const retried = page.waitForEvent('requestfailed')
   await page.getByRole('button', { name: 'Retry now' }).click()
+  await retried
+  await stage.start()
   await page.getByText(/^No connection to the server for/).waitFor({ state: 'detached' })
   await close()
 })
