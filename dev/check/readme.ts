@@ -1,18 +1,25 @@
 /**
  * Follows the README and "Get started" as a new user would: an empty folder, the packed packages, the
  * printed programs. Their output must match the page, for each kind of project that `npm init` writes.
+ * A page marks a program with `<!-- program: FILE -->` and its output with `<!-- output: FILE -->`.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { publicPackages, ROOT } from './workspace.ts'
+import { documentationPages, publicPackages, ROOT } from './workspace.ts'
 
-/** Each page has one program and its output, marked with the name of its file. */
-const PROGRAMS = [
-  { page: 'README.md', file: 'orders.mts' },
-  { page: 'docs/get-started.md', file: 'replay.mts' },
-]
+interface Program {
+  readonly page: string
+  readonly file: string
+}
+
+function programsOf(page: string): readonly Program[] {
+  const text = readFileSync(join(ROOT, page), 'utf8')
+  return [...text.matchAll(/<!-- output: (\S+) -->/g)].map(([, file = '']) => ({ page, file }))
+}
+
+const PROGRAMS = documentationPages().flatMap(programsOf)
 
 /** Returns the fenced block after `<!-- mark -->`. */
 function block(page: string, mark: string): string {
@@ -31,7 +38,7 @@ function pack(folder: string): string[] {
 }
 
 /** Runs the program in a project of this type. */
-function tryProgram(folder: string, type: string, { page, file }: (typeof PROGRAMS)[number]): void {
+function tryProgram(folder: string, type: string, { page, file }: Program): void {
   const expected = block(page, `output: ${file}`)
   const printed = execFileSync(process.execPath, [file], { cwd: folder, encoding: 'utf8' })
   const isTrue = printed === expected

@@ -27,6 +27,15 @@ export function publicPackages(): PublicPackage[] {
     .filter((found) => found.private !== true)
 }
 
+/**
+ * Returns the pages for users, in a stable order. The READMEs of examples are not among them: they show
+ * parts of programs that `tsc -b` compiles.
+ */
+export function documentationPages(): string[] {
+  const pages = ['README.md', 'docs/**/*.md', 'packages/**/README.md']
+  return globSync(pages, { cwd: ROOT, exclude: ['**/node_modules'] }).sort()
+}
+
 function readManifest(path: string): { name: string; private?: boolean } {
   return JSON.parse(readFileSync(path, 'utf8')) as { name: string; private?: boolean }
 }
