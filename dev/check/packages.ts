@@ -10,6 +10,15 @@ import { type PublicPackage, publicPackages, ROOT } from './workspace.ts'
 
 const SCRATCH = join(ROOT, '.reports/packages')
 const run = promisify(execFile)
+/** Every way of resolving. Node loads modules with `require`, so CommonJS may resolve to a module. */
+const ATTW = [
+  '--profile',
+  'strict',
+  '--ignore-rules',
+  'cjs-resolves-to-esm',
+  '--no-definitely-typed',
+  '--no-color',
+]
 
 /** Returns the problems of one package; each is the output of the tool that found it. */
 async function check(found: PublicPackage): Promise<string[]> {
@@ -18,7 +27,7 @@ async function check(found: PublicPackage): Promise<string[]> {
   const answers = await Promise.allSettled([
     checkContents(tarball),
     run('publint', ['--strict', tarball]),
-    run('attw', ['--profile', 'esm-only', '--no-definitely-typed', '--no-color', tarball]),
+    run('attw', [...ATTW, tarball]),
   ])
   return answers
     .filter((answer) => answer.status === 'rejected')
