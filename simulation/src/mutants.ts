@@ -134,8 +134,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'treat an unknown outcome as done',
     file: HAND_OFF,
-    find: 'if (!isUnfinished(enactment) || this.#isAbandoned) return',
-    replace: 'if (enactment !== undefined) return',
+    find: 'if (isUnfinished(enactment)) return void',
+    replace: 'if (enactment === undefined) return void',
   },
   {
     name: 'use another key for every attempt',

@@ -1,17 +1,31 @@
+import { remembering } from './memo.ts'
+
 /** Returns the frame of the user's code where the failure began, such as `charge payments.ts`. Line, column and directory differ between builds, so they are omitted. */
 export function ownFrame(stack: string): string | undefined {
   let last: string | undefined
-  for (const line of stack.split('\n')) {
+  // Line by line: the first one is nearly always enough.
+  for (let start = 0; start <= stack.length; ) {
+    const end = stack.indexOf('\n', start)
+    const { frame, isPython } = readLine(stack.slice(start, end === -1 ? stack.length : end))
     // Python prints the calls from the outermost to the innermost one. All others print the innermost one first.
-    const python = pythonFrame(line)
-    if (python !== undefined) last = python === NOT_OWN ? last : python
-    else {
-      const frame = firstFrame(line)
-      if (frame !== undefined && frame !== NOT_OWN) return frame
-    }
+    if (frame !== NOT_OWN && !isPython) return frame
+    if (frame !== NOT_OWN) last = frame
+    if (end === -1) break
+    start = end + 1
   }
   return last
 }
+
+interface Line {
+  readonly frame: string
+  readonly isPython: boolean
+}
+
+/** Failures come from few lines of code, and matching the forms of all languages takes longer than a lookup. */
+const readLine = remembering((line): Line => {
+  const python = pythonFrame(line)
+  return { frame: python ?? firstFrame(line) ?? NOT_OWN, isPython: python !== undefined }
+})
 
 /** Reads a line of V8, Java, .NET, PHP or Ruby. Returns undefined when it is not a frame. */
 function firstFrame(line: string): string | undefined {

@@ -1,3 +1,5 @@
+import { detach } from './text.ts'
+
 /** 100 results: a storm has few different failures. */
 const MAX_RESULTS = 100
 /** 1,000 characters: a longer text is rarely seen twice. */
@@ -11,7 +13,8 @@ export function remembering<T>(compute: (text: string) => T): (text: string) => 
     if (known !== undefined || text.length > MAX_LENGTH) return known ?? compute(text)
     const result = compute(text)
     if (results.size >= MAX_RESULTS) results.clear()
-    results.set(text, result)
+    // A slice would keep the whole text that it is a part of.
+    results.set(detach(text), result)
     return result
   }
 }

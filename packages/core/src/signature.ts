@@ -40,7 +40,7 @@ export function signatureOf(input: SignatureInput): string {
   const parts = signatureParts(input)
   const { version, class: kind, type, code, message, frame, handler, kinds } = parts
   // JSON keeps the parts separate, whatever characters they contain.
-  return `${version}-${hash64(JSON.stringify([kind, type, code, message, frame, handler, kinds]))}`
+  return `${version}-${digest(JSON.stringify([kind, type, code, message, frame, handler, kinds]))}`
 }
 
 export function signatureParts(input: SignatureInput): SignatureFields {
@@ -62,6 +62,7 @@ export function signatureParts(input: SignatureInput): SignatureFields {
 /** In a storm, most failures have the same text. Replacing its values takes longer than the other steps. */
 const keywords = remembering((message) => normaliseMessage(message, true))
 const wording = remembering((message) => normaliseMessage(message))
+const digest = remembering(hash64)
 
 /** A name without digits and a short number are codes. Other values may contain an id. */
 function normaliseKind(kind: string): string {

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { MAX_LINKS } from '../src/classify/causes.ts'
 import { type ClassifyOptions, classify } from '../src/classify/classify.ts'
 import { business, type Rule } from '../src/classify/rules.ts'
-import { messageOf } from '../src/classify/text.ts'
+import { chainOf } from '../src/classify/text.ts'
 import { RedriveError } from '../src/errors.ts'
 import type { Failure } from '../src/failure.ts'
 
@@ -319,7 +319,7 @@ describe('message', () => {
 
 describe('the message of an empty value', () => {
   test('is empty', () => {
-    expect(messageOf([])).toBe('')
+    expect(chainOf([]).outer).toBe('')
   })
 })
 

@@ -54,7 +54,7 @@ export class Enacting<D extends Delivery> {
   }
 
   enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): void {
-    void this.#handOff.enact(delivery, decision, begun).then(this.#idle.check)
+    this.#handOff.enact(delivery, decision, this.#idle.check, begun)
   }
 
   returnAll(all: readonly PendingDelivery<D>[], reason: Pause['reason']): void {

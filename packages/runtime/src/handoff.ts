@@ -19,6 +19,11 @@ const WAIT_BASE_MS = 100
 /** 5 s: the maximum delay until a recovered broker is used again. */
 const WAIT_CAP_MS = 5_000
 
+const unknownResult = (error: unknown): Enactment => ({ kind: 'unknown', error })
+
+const isTooLarge = (enactment: UnfinishedEnactment): boolean =>
+  enactment.kind === 'refused' && enactment.isTooLarge
+
 type HandOffDeps<D extends Delivery> = Pick<LoopDeps<D>, 'transport' | 'clock' | 'handlerName'>
 
 /**
@@ -58,7 +63,7 @@ export class HandOff<D extends Delivery> {
   }
 
   /**
-   * Handles the common case: the broker confirms, the message is settled and there is no listener. It
+   * Handles the common case of a success: the broker confirms, the message is settled and there is no listener. It
    * takes a single step, because this is the hot path. All other cases use the general path.
    */
   settle(delivery: D, decision: Decision, settling: Promise<Enactment>, onDone: () => void): void {
@@ -68,59 +73,66 @@ export class HandOff<D extends Delivery> {
       if (begun === SETTLED && !this.#isFailing && !hasListeners()) {
         this.#checkIdle()
         onDone()
-      } else void this.enact(delivery, decision, begun).then(onDone)
+      } else this.enact(delivery, decision, onDone, begun)
     }
-    settling.then(onResult, (error: unknown) => onResult({ kind: 'unknown', error }))
+    settling.then(onResult, (error: unknown) => onResult(unknownResult(error)))
   }
 
-  async enact(delivery: D, decision: Decision, begun?: Awaitable<Enactment>): Promise<void> {
+  /** Applies a decision and calls `onDone` after it. A result of the first try, which is nearly always one, takes a single step. */
+  enact(delivery: D, decision: Decision, onDone: () => void, begun?: Awaitable<Enactment>): void {
     this.pending += 1
     if (decision.kind === 'pause') this.returning.add(delivery)
-    try {
-      await this.#applyUntilDone(delivery, decision, begun)
-    } finally {
+    const end = () => {
       this.returning.delete(delivery)
       this.pending -= 1
       this.#checkIdle()
+      onDone()
+    }
+    const onResult = (enactment: Enactment) => {
+      if (isUnfinished(enactment)) return void this.#repeat(delivery, decision, enactment).then(end)
+      this.#finish(delivery, decision, enactment, 1)
+      end()
+    }
+    // Always later, also without a promise: the caller first saves the state that led to the decision.
+    Promise.resolve(begun ?? this.#callTransport(delivery, decision)).then(
+      onResult,
+      (error: unknown) => onResult(unknownResult(error)),
+    )
+  }
+
+  /** Repeats a decision whose first try has no result. */
+  async #repeat(delivery: D, first: Decision, begun: UnfinishedEnactment): Promise<void> {
+    let decision = first
+    let enactment: Enactment = begun
+    for (let tries = 1; ; tries++) {
+      if (!isUnfinished(enactment) || this.#isAbandoned) {
+        return this.#finish(delivery, decision, enactment, tries)
+      }
+      this.#report(delivery, decision, enactment)
+      if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment)
+      const instead = isTooLarge(enactment) && insteadOfRetry(decision, this.#clock.now())
+      if (instead) decision = instead
+      else await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))
+      // The transport is closing: it returns unsettled deliveries automatically.
+      if (this.#isAbandoned && !instead) return
+      enactment = await this.#callTransport(delivery, decision)
     }
   }
 
-  async #applyUntilDone(delivery: D, first: Decision, begun?: Awaitable<Enactment>): Promise<void> {
-    let decision = first
-    for (let tries = 1; ; tries++) {
-      const enactment = await this.#callTransport(
-        delivery,
-        decision,
-        tries === 1 ? begun : undefined,
-      )
-      this.#report(delivery, decision, enactment)
-      // The broker counts the deliveries of a copy from 1 on.
-      if (enactment.kind === 'done' && decision.kind !== 'pause') this.#losses.forget(delivery.id)
-      if (!isUnfinished(enactment) || this.#isAbandoned) return this.#settled(tries, enactment)
-      if (tries === STUCK_AFTER) this.#getStuck(delivery, enactment)
-      if (enactment.kind === 'refused' && enactment.isTooLarge) {
-        const instead = insteadOfRetry(decision, this.#clock.now())
-        if (instead !== undefined) {
-          decision = instead
-          continue
-        }
-      }
-      await this.#wait(Math.min(WAIT_CAP_MS, WAIT_BASE_MS * 2 ** (tries - 1)))
-      // The transport is closing: it returns unsettled deliveries automatically.
-      if (this.#isAbandoned) return
-    }
+  #finish(delivery: D, decision: Decision, enactment: Enactment, tries: number): void {
+    this.#report(delivery, decision, enactment)
+    // The broker counts the deliveries of a copy from 1 on.
+    if (enactment.kind === 'done' && decision.kind !== 'pause') this.#losses.forget(delivery.id)
+    this.#settled(tries, enactment)
   }
 
   /** Calls the transport. An exception leaves the result open, so it counts as unknown. */
-  async #callTransport(
-    delivery: D,
-    decision: Decision,
-    begun?: Awaitable<Enactment>,
-  ): Promise<Enactment> {
+  #callTransport(delivery: D, decision: Decision): Awaitable<Enactment> {
     try {
-      return await (begun ?? this.#transport.enact(delivery, decision))
+      const result = this.#transport.enact(delivery, decision)
+      return result instanceof Promise ? result.catch(unknownResult) : result
     } catch (error) {
-      return { kind: 'unknown', error }
+      return unknownResult(error)
     }
   }
 

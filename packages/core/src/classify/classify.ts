@@ -1,9 +1,11 @@
 import type { Failure } from '../failure.ts'
 import { signatureOf } from '../signature.ts'
+import { detach } from '../text.ts'
 import { levelsOf } from './causes.ts'
 import { detect, detectByName } from './detect.ts'
 import { retryAfterOf } from './http.ts'
 import { kindsOf } from './kinds.ts'
+import type { Thrown } from './names.ts'
 import { firstMatch, type Link, type Rule } from './rules.ts'
 import { framesOf } from './stack.ts'
 import { chainOf, MESSAGE_MAX, READ_MAX, typeOf, worded } from './text.ts'
@@ -43,7 +45,7 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   const links = judged.flat()
   const { rule, problems } = firstMatch(options.rules, links)
   const verdict = overall(judged)
-  const chain = chainOf(levels)
+  const chain = chainOf(levels.map(([first]) => first?.error))
   const facts = {
     class: options.rules[rule ?? -1]?.class ?? verdict.class,
     type: typeOf(error),
@@ -61,33 +63,42 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
       ...facts,
       message: worded(chain, READ_MAX),
       handler,
-      kinds: levels.slice(0, KIND_LEVELS).flatMap(([first]) => kindsOf(first, verdict.code)),
+      kinds: judged
+        .slice(0, KIND_LEVELS)
+        .flatMap(([first]) => (first ? kindsOf(first.error, first.names, verdict.code) : [])),
       stack: isUnknown ? stack : undefined,
     }),
     retryAfterMs: firstWait(links, options.now),
     // Checked at any depth: Node wraps the TimeoutError of a signal in an AbortError.
     timedOut: links.some(({ verdict, named }) => verdict.timedOut || named?.timedOut === true),
-    stack: options.includeStack ? stack : undefined,
+    stack: options.includeStack && stack !== undefined ? detach(stack) : undefined,
   }
   return { failure, rule, ruleProblems: problems }
 }
 
-function judge(error: unknown): Link {
-  return { error, verdict: detect(error), named: detectByName(error) }
+function judge({ error, names }: Thrown): Link {
+  return { error, names, verdict: detect(error, names), named: detectByName(error) }
 }
 
 /** Returns the verdict of the outermost level with a known class: it is closest to the handler's intent. */
 function overall(levels: readonly (readonly Link[])[]): Omit<Verdict, 'timedOut'> {
-  const verdicts = levels.map((level) => level.map((link) => link.verdict))
-  const names = levels.map((level) => level.map(({ verdict, named }) => named ?? verdict))
-  const decided = outermost(verdicts) ?? outermost(names)
+  const decided =
+    outermost(levels, ({ verdict }) => verdict) ??
+    outermost(levels, ({ verdict, named }) => named ?? verdict)
   if (decided !== undefined) return decided
-  const code = verdicts.flat().find((verdict) => verdict.code !== undefined)?.code
-  return { class: 'unknown', code }
+  const coded = levels.flat().find(({ verdict }) => verdict.code !== undefined)
+  return { class: 'unknown', code: coded?.verdict.code }
 }
 
-function outermost(levels: readonly (readonly Verdict[])[]): Verdict | undefined {
-  return levels.map(agreed).find((verdict) => verdict !== undefined)
+function outermost(
+  levels: readonly (readonly Link[])[],
+  verdictOf: (link: Link) => Verdict,
+): Verdict | undefined {
+  for (const level of levels) {
+    const verdict = agreed(level.map(verdictOf))
+    if (verdict !== undefined) return verdict
+  }
+  return undefined
 }
 
 /**
@@ -102,7 +113,7 @@ function agreed(verdicts: readonly Verdict[]): Verdict | undefined {
 
 function firstWait(links: readonly Link[], now: number): number | undefined {
   for (const link of links) {
-    const waitMs = retryAfterOf(link.error, now)
+    const waitMs = retryAfterOf(link.error, link.names, now)
     if (waitMs !== undefined) return waitMs
   }
   return undefined

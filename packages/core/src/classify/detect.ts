@@ -12,7 +12,8 @@ import {
 } from './codes.ts'
 import { CLIENT_CODES, NAMES } from './clients.ts'
 import { amqpError, kafkaError, mongoError, prismaError, redisError } from './detect-clients.ts'
-import { statusOf } from './http.ts'
+import { STATUS_NAMES, statusOf } from './http.ts'
+import { hasAny, type Names } from './names.ts'
 import { attempt, isA, read, readItems, readString } from './read.ts'
 import { clip } from '../text.ts'
 import { readIssues, typeOf } from './text.ts'
@@ -22,29 +23,29 @@ import { CODE_MAX, codeOf, type Detector, toVerdict, type Verdict } from './verd
  * The first detector with a result wins, so the most specific ones come first. AWS sends throttling with
  * status 400, and a status (the request was answered) is more exact than the client's own code.
  */
-const DETECTORS: readonly Detector[] = [
-  redriveError,
-  clientError,
-  sqlError,
-  prismaError,
-  mongoError,
-  amqpError,
-  kafkaError,
-  redisError,
-  grpcError,
-  awsError,
-  httpError,
-  codedError,
-  wordedError,
-  schemaError,
-  jsonError,
-  abortedError,
+const DETECTORS: readonly (readonly [needsOneOf: readonly string[], detector: Detector])[] = [
+  [['code', 'errorCode'], redriveError],
+  [['code', 'errorCode'], clientError],
+  [['code', 'originalCode', 'sqlState'], sqlError],
+  [['cause'], prismaError],
+  [['code', 'errorLabels'], mongoError],
+  [['classId'], amqpError],
+  [['type'], kafkaError],
+  [['message'], redisError],
+  [['details'], grpcError],
+  [['$metadata'], awsError],
+  [STATUS_NAMES, httpError],
+  [['code', 'errorCode'], codedError],
+  [['message'], wordedError],
+  [['issues'], schemaError],
+  [['message'], jsonError],
+  [['name'], abortedError],
 ]
 
 /** Classifies one value without its causes. Returns class `unknown` when no detector recognises it. */
-export function detect(error: unknown): Verdict {
-  for (const detector of DETECTORS) {
-    const verdict = detector(error)
+export function detect(error: unknown, names: Names): Verdict {
+  for (const [needsOneOf, detector] of DETECTORS) {
+    const verdict = hasAny(names, needsOneOf) ? detector(error) : undefined
     if (verdict !== undefined) return verdict
   }
   return toVerdict('unknown', codeOf(error))

@@ -1,5 +1,6 @@
 import { PUSHBACK_MAX_MS } from '../defaults.ts'
-import { attempt, read, readItems, readPath } from './read.ts'
+import { hasAny, type Names } from './names.ts'
+import { attempt, firstNames, read, readItems, readPath } from './read.ts'
 
 /** Paths used by fetch wrappers, http-errors and undici; axios, got and superagent; the AWS SDK. */
 const STATUS_PATHS: readonly (readonly string[])[] = [
@@ -10,12 +11,18 @@ const STATUS_PATHS: readonly (readonly string[])[] = [
   ['$metadata', 'httpStatusCode'],
 ]
 
+/** An error with a status has one of these. */
+export const STATUS_NAMES: readonly string[] = firstNames(STATUS_PATHS)
+
 /** Most clients keep the response. undici and a thrown Response have the headers directly. */
 const HEADERS_PATHS: readonly (readonly string[])[] = [
   ['response', 'headers'],
   ['headers'],
   ['$response', 'headers'],
 ]
+
+/** An error with a wait time has one of these. */
+const WAIT_NAMES: readonly string[] = ['retryAfterMs', ...firstNames(HEADERS_PATHS)]
 
 /** Maximum length: a Retry-After header is ten digits or a date of 29 characters. */
 const HEADER_MAX = 64
@@ -32,7 +39,8 @@ function toStatus(value: unknown): number | undefined {
 }
 
 /** Returns the wait time that the dependency requested, in milliseconds. */
-export function retryAfterOf(error: unknown, now: number): number | undefined {
+export function retryAfterOf(error: unknown, names: Names, now: number): number | undefined {
+  if (!hasAny(names, WAIT_NAMES)) return undefined
   const requestedMs = read(error, 'retryAfterMs')
   const waits = HEADERS_PATHS.map((path) => headersWaitMs(readPath(error, path), now))
   const waitMs = [typeof requestedMs === 'number' ? requestedMs : undefined, ...waits].find(isWait)

@@ -1,6 +1,7 @@
 import { kindOf, kindsOfText } from '../grouping/body.ts'
 import { clip } from '../text.ts'
-import { isA, read, readItems, readPath } from './read.ts'
+import { hasAny, type Names } from './names.ts'
+import { firstNames, isA, read, readItems, readPath } from './read.ts'
 import { READ_MAX } from './text.ts'
 
 /** Properties of errors whose value names the kind: of databases, payment services, mail services and validators. */
@@ -43,6 +44,9 @@ const BODIES: readonly (readonly string[])[] = [
   ['raw'],
 ]
 
+/** An error that names its kind has one of these. */
+const KIND_NAMES: readonly string[] = [...PROPERTIES, ...WEAK_PROPERTIES, ...firstNames(BODIES)]
+
 /** Keys that are read in a body. */
 const BODY_KEYS: readonly string[] = [
   ...['code', 'errorCode', 'error_code', 'type', 'reason', 'issue', 'error', 'status', 'name'],
@@ -60,14 +64,18 @@ const KINDS_MAX = 12
 const VALUE_MAX = 200
 
 /** Returns the values of an error's properties that name its kind, such as `reason: insufficient_funds`, without its code. */
-export function kindsOf(error: unknown, code: string | undefined): readonly string[] {
-  if (typeof error !== 'object' || error === null) return []
+export function kindsOf(error: unknown, names: Names, code: string | undefined): readonly string[] {
+  if (typeof error !== 'object' || error === null || !hasAny(names, KIND_NAMES)) return []
   const own = PROPERTIES.flatMap((key) => {
-    const value = textOf(read(error, key))
+    const value = names.has(key) ? textOf(read(error, key)) : undefined
     return value === undefined || value === code ? [] : [`${key}: ${value}`]
   })
-  const weak = WEAK_PROPERTIES.flatMap((key) => kindOf(key, textOf(read(error, key)) ?? '') ?? [])
-  const bodies = BODIES.flatMap((path) => kindsOfBody(readPath(error, path), 0))
+  const weak = WEAK_PROPERTIES.flatMap((key) =>
+    names.has(key) ? (kindOf(key, textOf(read(error, key)) ?? '') ?? []) : [],
+  )
+  const bodies = BODIES.flatMap((path) =>
+    names.has(path[0] ?? '') ? kindsOfBody(readPath(error, path), 0) : [],
+  )
   return [...new Set([...own, ...weak, ...bodies])].slice(0, KINDS_MAX)
 }
 

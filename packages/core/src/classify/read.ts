@@ -13,7 +13,14 @@ export function read(value: unknown, key: string): unknown {
 }
 
 export function readPath(value: unknown, path: readonly string[]): unknown {
-  return path.reduce<unknown>(read, value)
+  let found = value
+  for (const key of path) found = read(found, key)
+  return found
+}
+
+/** Returns the first name of each path, once. */
+export function firstNames(paths: readonly (readonly string[])[]): readonly string[] {
+  return [...new Set(paths.map(([first = '']) => first))]
 }
 
 export function readString(value: unknown, key: string): string | undefined {

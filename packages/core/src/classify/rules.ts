@@ -1,5 +1,6 @@
 import type { FailureClass } from '../failure.ts'
 import { statusOf } from './http.ts'
+import type { Thrown } from './names.ts'
 import { isA, read } from './read.ts'
 import { clip } from '../text.ts'
 import { messageOf, typeOf } from './text.ts'
@@ -55,8 +56,7 @@ export function integration(...when: Matches): Rule {
 }
 
 /** One error of a cause chain with the verdict of the built-in tables. */
-export interface Link {
-  readonly error: unknown
+export interface Link extends Thrown {
   readonly verdict: Verdict
   /** The verdict on the name of the error. It counts only when no error of the chain has another. */
   readonly named: Verdict | undefined
@@ -108,7 +108,7 @@ function callPredicate(predicate: ErrorPredicate, error: unknown): MatchResult {
       return 'the predicate returned an object instead of true or false'
     return Boolean(result)
   } catch (thrown) {
-    return `the predicate threw ${typeOf(thrown)}: ${messageOf([[thrown]])}`
+    return `the predicate threw ${typeOf(thrown)}: ${messageOf(thrown)}`
   }
 }
 

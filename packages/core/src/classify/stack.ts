@@ -1,5 +1,5 @@
 import { readString } from './read.ts'
-import { clip, detach } from '../text.ts'
+import { clip } from '../text.ts'
 
 /** About fifteen frames: those of the handler and of the library it called. More would fill the broker headers. */
 export const STACK_MAX = 2048
@@ -8,7 +8,7 @@ const FRAME = /\n\s{0,8}(?:at |File ")/
 
 /**
  * Returns the frames of an error without the head, which repeats the message. Redacting the message is
- * then enough, and a long message cannot displace the frames.
+ * then enough, and a long message cannot displace the frames. To keep the text, detach it.
  */
 export function framesOf(error: unknown): string | undefined {
   const stack = readString(error, 'stack')
@@ -19,5 +19,5 @@ export function framesOf(error: unknown): string | undefined {
   // A short message may also be part of a frame.
   const head = firstFrame !== -1 && found > firstFrame ? -1 : found
   const firstLine = stack.indexOf('\n', head === -1 ? 0 : head + message.length)
-  return firstLine === -1 ? undefined : detach(clip(stack.slice(firstLine + 1), STACK_MAX))
+  return firstLine === -1 ? undefined : clip(stack.slice(firstLine + 1), STACK_MAX)
 }

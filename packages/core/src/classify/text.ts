@@ -54,10 +54,11 @@ export interface Chain {
   readonly rootType: string
 }
 
-export function chainOf(levels: readonly (readonly unknown[])[]): Chain {
-  const [outer = '', ...causes] = levels.map((level) => describe(level[0]))
+export function chainOf(errors: readonly unknown[]): Chain {
+  const [outer = '', ...causes] = errors.map(describe)
   const depth = causes.findLastIndex((text) => text.trim() !== '')
-  return { outer, root: causes[depth], rootType: typeOf(levels[depth + 1]?.[0]) }
+  if (depth === -1) return { outer, root: undefined, rootType: '' }
+  return { outer, root: causes[depth], rootType: typeOf(errors[depth + 1]) }
 }
 
 /** Joins both texts. The outer text gets half of the space, so that a long one cannot displace its cause. */
@@ -69,8 +70,9 @@ export function worded(chain: Chain, max: number): string {
   return clip(`${clip(outer, max * OUTER_SHARE)}; caused by ${chain.rootType}: ${root}`, max)
 }
 
-export function messageOf(levels: readonly (readonly unknown[])[]): string {
-  return worded(chainOf(levels), MESSAGE_MAX)
+/** Returns the text of one value, without its causes. */
+export function messageOf(error: unknown): string {
+  return worded(chainOf([error]), MESSAGE_MAX)
 }
 
 /** Describes one value as bounded text. */

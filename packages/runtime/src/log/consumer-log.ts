@@ -35,7 +35,8 @@ const MAX_LINE = 600
 const UNASSIGNED_MS = 30_000
 const UNASSIGNED: Line = {
   level: 'warn',
-  text: 'No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
+  text: () =>
+    'No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
 }
 
 function startLog(source: string, clock: Clock, logger: Logger): () => void {
@@ -49,7 +50,7 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
     if (omitted === undefined) return
     const rest = omitted === 0 ? '' : ` (${countOf(omitted, 'similar line')} omitted)`
     // Ids, sources and headers come from producers.
-    write(logger, line.level, `${oneLine(`${source}: ${line.text}`, MAX_LINE)}${rest}`)
+    write(logger, line.level, `${oneLine(`${source}: ${line.text()}`, MAX_LINE)}${rest}`)
   }
   const end = watchSource(source, (event, transport) => {
     if (event.type === 'attempt_failed') lastFailed = event

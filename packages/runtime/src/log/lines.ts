@@ -6,7 +6,8 @@ import { countOf, describeError, describeMs, oneLine } from './text.ts'
 /** A line of the log, without time and source. */
 export interface Line {
   readonly level: keyof Logger
-  readonly text: string
+  /** Returns the text. In a storm most lines are omitted, and writing one takes longer than deciding the message. */
+  readonly text: () => string
 }
 
 export type EventOf<Type extends RedriveEvent['type']> = Extract<RedriveEvent, { type: Type }>
@@ -38,34 +39,47 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
   breaker_changed: describeBreaker,
   flood_detected: ({ signature }) =>
     warn(
-      `Many messages fail in the same way (signature ${signature}). Look at their dead letters.`,
+      () =>
+        `Many messages fail in the same way (signature ${signature}). Look at their dead letters.`,
     ),
   handler_hung: ({ deliveryId, hung }) =>
     error(
-      `The handler of message ${deliveryId} did not end after its timeout. ${countOf(hung, 'handler')} of this consumer did not end. Pass context.signal to each call that waits.`,
+      () =>
+        `The handler of message ${deliveryId} did not end after its timeout. ${countOf(hung, 'handler')} of this consumer did not end. Pass context.signal to each call that waits.`,
     ),
   consumer_paused: ({ reason }) => {
     const cause = PAUSES[reason]
-    return cause === undefined ? undefined : warn(`Paused: ${cause}.`)
+    return cause === undefined ? undefined : warn(() => `Paused: ${cause}.`)
   },
   connection_lost: (event) =>
-    error(`Lost the connection to the broker, connecting again: ${describeError(event.error)}`),
-  connection_restored: () => warn('Connected to the broker again.'),
+    error(
+      () => `Lost the connection to the broker, connecting again: ${describeError(event.error)}`,
+    ),
+  connection_restored: () => warn(() => 'Connected to the broker again.'),
   hand_off_stuck: (event) =>
     error(
-      `The broker ${event.isRefused ? 'rejects' : 'does not confirm'} the copy of message ${event.deliveryId}, trying again: ${describeError(event.error)}`,
+      () =>
+        `The broker ${event.isRefused ? 'rejects' : 'does not confirm'} the copy of message ${event.deliveryId}, trying again: ${describeError(event.error)}`,
     ),
   broker_blocked: ({ reason }) =>
     reason === undefined
-      ? warn('The broker accepts messages again.')
-      : warn(`The broker accepts no messages: ${oneLine(reason)}`),
+      ? warn(() => 'The broker accepts messages again.')
+      : warn(() => `The broker accepts no messages: ${oneLine(reason)}`),
   messages_expired: ({ count, where }) =>
-    error(`The broker deleted ${countOf(count, 'message')} of ${where} before they were consumed.`),
+    error(
+      () =>
+        `The broker deleted ${countOf(count, 'message')} of ${where} before they were consumed.`,
+    ),
   topic_recreated: ({ where }) =>
-    warn(`The topic of ${where} was deleted and created again. It is read from its first record.`),
+    warn(
+      () =>
+        `The topic of ${where} was deleted and created again. It is read from its first record.`,
+    ),
   headers_unreadable: ({ deliveryId, problems }) =>
-    warn(`Headers of message ${deliveryId} could not be read: ${oneLine(problems.join(' '))}`),
-  user_code_failed: (event) => error(`${event.where} failed: ${describeError(event.error)}`),
+    warn(
+      () => `Headers of message ${deliveryId} could not be read: ${oneLine(problems.join(' '))}`,
+    ),
+  user_code_failed: (event) => error(() => `${event.where} failed: ${describeError(event.error)}`),
 }
 
 /** The pauses that need attention. Others have a line of their own, or a user requested them. */
@@ -81,7 +95,8 @@ function describeFailing(event: EventOf<'attempt_failed'>): Line | undefined {
   if (retryAt === undefined || retryAt - firstFailedAt < LONG_FAILING_MS) return undefined
   const since = describeMs(at - firstFailedAt)
   return warn(
-    `Message ${deliveryId} failed ${countOf(runs, 'time')} in ${since}, next run in ${describeMs(retryAt - at)}: ${failureOf(event)}`,
+    () =>
+      `Message ${deliveryId} failed ${countOf(runs, 'time')} in ${since}, next run in ${describeMs(retryAt - at)}: ${failureOf(event)}`,
   )
 }
 
@@ -90,10 +105,12 @@ function describeEnacted(event: EventOf<'enacted'>): Line | undefined {
   if (enactment.kind !== 'done') return undefined
   const where = enactment.target === undefined ? '' : ` in ${enactment.target}`
   if (decision.kind === 'deadLetter') {
-    return warn(`Message ${deliveryId} is now a dead letter${where} (${describeEnd(decision)}`)
+    return warn(
+      () => `Message ${deliveryId} is now a dead letter${where} (${describeEnd(decision)}`,
+    )
   }
   if (decision.kind === 'quarantine') {
-    return warn(`Message ${deliveryId} was quarantined${where} (${describeEnd(decision)}`)
+    return warn(() => `Message ${deliveryId} was quarantined${where} (${describeEnd(decision)}`)
   }
   return undefined
 }
@@ -112,12 +129,12 @@ function describeBreaker(
 ): Line | undefined {
   const { source, dependency, from, to, at, until } = event
   const breaker = dependency === source ? 'The breaker' : `The breaker of "${dependency}"`
-  if (to === 'closed') return warn(`${breaker} closed: messages pass again.`)
+  if (to === 'closed') return warn(() => `${breaker} closed: messages pass again.`)
   // Each failed probe opens it again. One line for an outage is enough.
   if (to !== 'open' || from !== 'closed') return undefined
   const next = until === undefined ? '' : `, next probe in ${describeMs(until - at)}`
   const cause = lastFailed === undefined ? '' : `: ${failureOf(lastFailed)}`
-  return warn(`${breaker} opened: messages fail, so none is consumed${next}${cause}`)
+  return warn(() => `${breaker} opened: messages fail, so none is consumed${next}${cause}`)
 }
 
 function failureOf({ errorType: type, code, message }: EventOf<'attempt_failed'>): string {
@@ -131,5 +148,5 @@ function describeFailure({ type, code, message }: FailureText): string {
   return oneLine(`${type}: ${message}${isNamed ? '' : ` (${code})`}`)
 }
 
-const warn = (text: string): Line => ({ level: 'warn', text })
-const error = (text: string): Line => ({ level: 'error', text })
+const warn = (text: Line['text']): Line => ({ level: 'warn', text })
+const error = (text: Line['text']): Line => ({ level: 'error', text })
