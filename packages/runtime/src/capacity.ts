@@ -114,7 +114,9 @@ export class Capacity<D extends Delivery> {
     if (reason === undefined) {
       this.allowed = this.#howMany(now)
       // Deliveries that only wait here must not take the slots of those that could run.
-      const apart = inline.size + slowed.roomFor(policy.concurrency) + handOff.stuck
+      // In lane order, the next message of a lane waits for this one anyway.
+      const handedOff = policy.order === 'lane' ? handOff.stuck : handOff.roomFor(this.allowed)
+      const apart = inline.size + slowed.roomFor(policy.concurrency) + handedOff
       this.intake.open(this.allowed + apart, until)
     } else {
       this.allowed = 0

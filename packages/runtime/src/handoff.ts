@@ -16,10 +16,18 @@ import {
 /** 3 results in a row that are unknown or refused: the broker has a problem, or rejects only this one. */
 const STUCK_AFTER = 3
 const WAIT_BASE_MS = 100
+/** 10 s: a broker follows a new limit only after some time, so the room stays between two bursts of failures. */
+const ROOM_MS = 10_000
 /** 5 s: the maximum delay until a recovered broker is used again. */
 const WAIT_CAP_MS = 5_000
 
 const unknownResult = (error: unknown): Enactment => ({ kind: 'unknown', error })
+
+/** 2: a hand-off takes about as long as the broker needs for two round trips, and a fast handler much less. */
+const ROOM_FACTOR = 2
+
+const isCopied = ({ kind }: Decision): boolean =>
+  kind === 'retryAt' || kind === 'deadLetter' || kind === 'quarantine'
 
 const isTooLarge = (enactment: UnfinishedEnactment): boolean =>
   enactment.kind === 'refused' && enactment.isTooLarge
@@ -44,6 +52,9 @@ export class HandOff<D extends Delivery> {
   /** Deliveries that are being returned. Until there is a result, the broker may have them back already. */
   readonly returning: Set<D> = new Set()
   pending = 0
+  /** Copies that the broker has not confirmed yet. */
+  #copies = 0
+  #roomUntil = 0
   /** Hand-offs that were unknown or refused several times in a row. */
   stuck = 0
   /** Error of the last hand-off that got stuck. */
@@ -82,7 +93,10 @@ export class HandOff<D extends Delivery> {
   enact(delivery: D, decision: Decision, onDone: () => void, begun?: Awaitable<Enactment>): void {
     this.pending += 1
     if (decision.kind === 'pause') this.returning.add(delivery)
+    const copies = isCopied(decision) ? 1 : 0
+    this.#copies += copies
     const end = () => {
+      this.#copies -= copies
       this.returning.delete(delivery)
       this.pending -= 1
       this.#checkIdle()
@@ -169,6 +183,18 @@ export class HandOff<D extends Delivery> {
       const cancel = this.#clock.after(delayMs, wake)
       this.#wakes.add(wake)
     })
+  }
+
+  /**
+   * Returns how many further messages to take while hand-offs wait for the broker. Their messages are unsettled, but no
+   * handler runs on them, so others can run. `allowed`: attempts that may run now.
+   */
+  roomFor(allowed: number): number {
+    const now = this.#clock.now()
+    if (this.#copies * 2 >= allowed) this.#roomUntil = now + ROOM_MS
+    // One at a time: `concurrency` is 1, or the broker confirms nothing.
+    const hasRoom = now < this.#roomUntil && allowed > 1
+    return this.stuck + (hasRoom ? allowed * ROOM_FACTOR : 0)
   }
 
   /** Resolves when no hand-off is in progress except stuck ones. */

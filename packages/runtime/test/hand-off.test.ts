@@ -1,6 +1,6 @@
 import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { consume, type Enactment } from '../src/index.ts'
+import { consume, type ConsumeOptions, type Enactment } from '../src/index.ts'
 import { EVENT_CHANNEL } from '../src/events.ts'
 import { missingCapabilities } from '../src/capabilities.ts'
 import { resolvePolicy } from '@redrive/core'
@@ -8,6 +8,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import {
   delivery,
   events,
+  never,
   ofType,
   ScriptedTransport,
   unreachable,
@@ -37,6 +38,66 @@ describe('deliveries without a result of the broker', () => {
     for (const resolve of results) resolve({ kind: 'done', destination: 'settled', truncated: 0 })
     await clock.settle()
     expect(consumer.stats().settling).toBe(0)
+  })
+})
+
+describe('hand-offs that wait for the broker', () => {
+  const failing = async (options: ConsumeOptions) => {
+    const { clock, transport, start } = scripted()
+    const results: (() => void)[] = []
+    transport.result = () =>
+      new Promise((resolve) => {
+        results.push(() => resolve({ kind: 'done', destination: 'dead_letter', truncated: 0 }))
+      })
+    let running = 0
+    const handler = ({ id }: { readonly id: string }) => {
+      running += 1
+      if (id.startsWith('slow')) return never()
+      running -= 1
+      throw new Error('no')
+    }
+    await start(handler, { retry: { attempts: 1 }, ...options })
+    const limits = () => transport.log.filter((one) => one.startsWith('limit'))
+    return { clock, transport, results, limits, running: () => running }
+  }
+
+  it('leave room for other messages, but not for more handlers', async () => {
+    const { clock, transport, limits, running } = await failing({ concurrency: 4 })
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    expect(limits()).toEqual(['limit 4'])
+    transport.deliver(delivery('b'))
+    transport.deliver(delivery('c'))
+    await clock.settle()
+    expect(limits()).toEqual(['limit 4', 'limit 12'])
+    transport.deliver(...['1', '2', '3', '4', '5'].map((one) => delivery(`slow ${one}`)))
+    expect(running()).toBe(4)
+  })
+
+  it('release the room when hand-offs do not wait any more', async () => {
+    const { clock, transport, results, limits } = await failing({ concurrency: 4 })
+    transport.deliver(delivery('a'), delivery('b'))
+    await clock.settle()
+    for (const confirm of results) confirm()
+    await clock.advance('9s')
+    transport.deliver(delivery('c'))
+    await clock.settle()
+    expect(limits().at(-1)).toBe('limit 12')
+    results.at(-1)?.()
+    await clock.advance('1s')
+    transport.deliver(delivery('d'))
+    await clock.settle()
+    expect(limits().at(-1)).toBe('limit 4')
+  })
+
+  it.each([
+    ['one message at a time', { concurrency: 1 }],
+    ['lane order', { concurrency: 4, order: 'lane' }],
+  ] as const)('leave no room with %s', async (_, options) => {
+    const { clock, transport, limits } = await failing(options)
+    transport.deliver(...['a', 'b', 'c', 'd'].map((one) => delivery(one)))
+    await clock.settle()
+    expect(limits()).toEqual([`limit ${options.concurrency}`])
   })
 })
 
