@@ -20,15 +20,21 @@ const REASONS: Readonly<Record<string, ForeignDeath['reason']>> = {
   'io.nats.jetstream.advisory.v1.terminated': 'terminated',
 }
 
-/** Reads an advisory of the server. Returns undefined for other content: any program can write to its subject. */
-export function readAdvisory(message: Pick<Msg, 'data'>): ForeignDeath | undefined {
+/**
+ * Reads an advisory of the server about a stream. Returns undefined for other content: any program can write to its
+ * subject, and its message is removed from the stream that it names.
+ */
+export function readAdvisory(
+  message: Pick<Msg, 'data'>,
+  expected: string,
+): ForeignDeath | undefined {
   const { type, stream, stream_seq: sequence, deliveries, reason: text, timestamp } = parse(message)
   const reason = REASONS[String(type)]
-  if (reason === undefined || typeof stream !== 'string' || !Number.isSafeInteger(sequence))
+  if (reason === undefined || stream !== expected || !Number.isSafeInteger(sequence))
     return undefined
   const at = Date.parse(String(timestamp))
   return {
-    stream,
+    stream: expected,
     sequence: Number(sequence),
     deliveries: Number.isSafeInteger(deliveries) ? Number(deliveries) : 0,
     reason,

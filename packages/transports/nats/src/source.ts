@@ -1,4 +1,3 @@
-import { decodeHeaders } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -9,32 +8,21 @@ import {
   type ReplayMessage,
 } from '@redrive/runtime'
 import { type ConsumerInfo, type JetStreamManager, RetentionPolicy } from '@nats-io/jetstream'
-import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import type { NatsConnection } from '@nats-io/transport-node'
 import { ManagedConnection } from './connection.ts'
 import { type DeclaredSource, declareForSource, existing, managerOf } from './declare.ts'
-import { contentOf, headersIn, ownHeaders, placeIn, replayOf, toHeaders } from './delivery.ts'
+import { replayOf, toHeaders } from './delivery.ts'
 import { type Batch, take } from './drain.ts'
-import {
-  failureOf,
-  type ForeignDeath,
-  readAdvisory,
-  readOriginal,
-  removeOriginal,
-} from './foreign.ts'
+import { removeOriginal } from './foreign.ts'
 import { type NatsSourceOptions, resolveSourceOptions, type TopologyOptions } from './options.ts'
 import { store } from './publish.ts'
+import { readDeadLetter } from './read.ts'
 
 interface Session {
   readonly connection: NatsConnection
   readonly manager: JetStreamManager
   /** Undefined: the streams of Redrive do not exist. */
   readonly declared: DeclaredSource | undefined
-}
-
-/** A drained message, and the death that the server announced with it. */
-interface Read {
-  readonly deadLetter: DrainedDeadLetter
-  readonly death?: ForeignDeath
 }
 
 /** The control plane's access to a consumer: drains its dead letters, publishes replays and reads their confirmations. */
@@ -59,7 +47,10 @@ export class NatsSource implements DeadLetterSource {
     if (batch === undefined) return { deadLetters: [], ...NOTHING }
     try {
       const { manager, declared } = await this.#opened()
-      const read = await Promise.all(batch.messages.map((message) => this.#read(message, manager)))
+      const { topology } = this.#options
+      const read = await Promise.all(
+        batch.messages.map((message) => readDeadLetter(message, topology, manager)),
+      )
       const isQueue = declared?.retention !== RetentionPolicy.Limits
       const release = async () => {
         // First the original: without the advisory, it would stay in its stream unnoticed.
@@ -167,81 +158,6 @@ export class NatsSource implements DeadLetterSource {
     const { manager } = await this.#opened()
     const info = await existing(manager.consumers.info(stream, consumer))
     return info === undefined ? undefined : unfinishedIn(info)
-  }
-
-  async #read(message: Msg, manager: JetStreamManager): Promise<Read> {
-    const { dead } = this.#options.topology
-    if (!dead.advisories.includes(message.subject))
-      return { deadLetter: this.#deadLetterOf(message) }
-    const death = readAdvisory(message)
-    const original = death === undefined ? undefined : await readOriginal(manager, death)
-    if (death === undefined || original === undefined)
-      return { deadLetter: this.#unreadable(message, death) }
-    const { stream, sequence } = death
-    const place = { stream, sequence, storedAt: original.storedAt, deliveries: 1 }
-    const delivery = contentOf(this.source, original, place)
-    const failure = failureOf(death)
-    const { number } = delivery.cycle
-    const cycle = {
-      ...delivery.cycle,
-      number,
-      attempts: failure.number,
-      runs: failure.number,
-      firstFailedAt: failure.at,
-      history: [failure],
-    }
-    const deadLetter: DrainedDeadLetter = {
-      delivery: { ...delivery, cycle },
-      origin: this.source,
-      envelope: { subject: delivery.subject, foreign: death.reason },
-      quarantined: false,
-      class: 'unknown',
-      reason: death.reason,
-      identity: 'stable',
-    }
-    return { deadLetter, death }
-  }
-
-  #deadLetterOf(message: Msg): DrainedDeadLetter {
-    const { dead } = this.#options.topology
-    const place = placeIn(message)
-    const headers = headersIn(message.headers)
-    const { reason = 'unknown', handler, stack, source } = decodeHeaders(headers)
-    const delivery = contentOf(source ?? this.source, message, { ...place, deliveries: 1 })
-    return {
-      delivery,
-      origin: delivery.source,
-      envelope: {
-        subject: delivery.subject,
-        deadLetterHeaders: JSON.stringify(ownHeaders(headers)),
-        deadLetterId: `${place.stream}:${place.sequence}:${place.storedAt}`,
-      },
-      quarantined: message.subject === dead.quarantine,
-      class: delivery.cycle.history.at(-1)?.class ?? 'unknown',
-      reason,
-      identity: 'stable',
-      ...(handler === undefined ? {} : { handler }),
-      ...(stack === undefined ? {} : { stack }),
-    }
-  }
-
-  /** Returns an advisory itself, because the message that it announces no longer exists. */
-  #unreadable(message: Msg, death: ForeignDeath | undefined): DrainedDeadLetter {
-    const place = placeIn(message)
-    const why =
-      death === undefined
-        ? 'This is not an advisory of the server.'
-        : `A plain consumer gave up message ${death.sequence} of stream "${death.stream}", and the stream no longer has it.`
-    return {
-      delivery: contentOf(this.source, message, { ...place, deliveries: 1 }),
-      origin: this.source,
-      envelope: {},
-      quarantined: false,
-      class: 'unknown',
-      reason: death?.reason ?? 'unknown',
-      identity: 'stable',
-      problem: { code: 'unreadable', message: why },
-    }
   }
 
   async #opened(): Promise<Session> {

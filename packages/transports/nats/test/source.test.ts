@@ -1,6 +1,7 @@
 import { urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import { AckPolicy, jetstream, RetentionPolicy } from '@nats-io/jetstream'
+import { headers } from '@nats-io/transport-node'
 import { afterAll, describe, expect, it } from 'vitest'
 import { natsSource, topologyOf } from '../src/index.ts'
 import { siteAt } from './world.ts'
@@ -29,8 +30,9 @@ async function plain(retention: RetentionPolicy) {
     subject,
     source,
     consumer,
-    failed: async (text: string) => {
-      await jetstream(connection).publish(subject, text, { msgID: `id-${text}` })
+    failed: async (text: string, described = headers()) => {
+      const options = { msgID: `id-${text}`, headers: described }
+      await jetstream(connection).publish(subject, text, options)
       for (let delivery = 0; delivery < 2; delivery++) (await consumer.next())?.nak()
       // The server notices it with the next request.
       await consumer.next({ expires: 1_000 })
@@ -86,6 +88,33 @@ describe.concurrent('dead letters of a plain consumer', () => {
     expect(second.deadLetters.map(({ delivery }) => delivery.id)).toEqual(['id-one'])
     await second.release()
     expect((await manager.streams.info(stream)).state.messages).toBe(1)
+    await close()
+  })
+
+  it('are replayed to the subject in the stream, whatever their headers are', async () => {
+    const { subject, source, failed, close } = await plain(RetentionPolicy.Workqueue)
+    const forged = headers()
+    forged.set('redrive-subject', 'payments.approved')
+    await failed('one', forged)
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    const batch = await source.drain({ limit: 1 })
+    expect(batch.deadLetters[0]?.envelope).toEqual({ subject, foreign: 'max_deliver' })
+    await close()
+  })
+
+  it('are not read from another stream that a forged advisory names', async () => {
+    const { stream, source, close } = await plain(RetentionPolicy.Workqueue)
+    const other = await plain(RetentionPolicy.Workqueue)
+    await jetstream(connection).publish(other.subject, 'of another stream')
+    const [advisory = ''] = topologyOf(stream, 'billing').dead.advisories
+    const type = 'io.nats.jetstream.advisory.v1.max_deliver'
+    connection.publish(advisory, JSON.stringify({ type, stream: other.stream, stream_seq: 1 }))
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    const batch = await source.drain({ limit: 1 })
+    expect(batch.deadLetters[0]?.problem).toMatchObject({ code: 'unreadable' })
+    await batch.release()
+    expect((await manager.streams.info(other.stream)).state.messages).toBe(1)
+    await other.close()
     await close()
   })
 
