@@ -38,7 +38,7 @@ export async function openPeekTarget(
   if (url === null || open === undefined) {
     throw new CommandError(
       EXIT.usage,
-      'Expected an address such as amqp://user:password@host:5672, kafka://host:9092, postgres://user@host/database or redis://host:6379.',
+      'Expected an address such as amqp://user:password@host:5672, kafka://host:9092, nats://host:4222, postgres://user@host/database or redis://host:6379.',
     )
   }
   return open(url, queue, tls)
@@ -51,6 +51,8 @@ const OPENERS: Readonly<Record<string, Open>> = {
   'amqps:': openRabbitMq,
   'kafka:': openKafka,
   'kafkas:': openKafka,
+  'nats:': openNats,
+  'tls:': openNats,
   'postgres:': openPostgres,
   'postgresql:': openPostgres,
   'redis:': openRedis,
@@ -244,6 +246,64 @@ async function deleteGroups(admin: Admin, prefix: string): Promise<void> {
     )
   }
 }
+
+/** Opens the stream of Redrive with the dead letters of a consumer. */
+async function openNats(
+  { href }: URL,
+  queue: string,
+  tls: Certificates | undefined,
+): Promise<PeekTarget> {
+  const [{ JetStreamApiError, jetstreamManager }, { connect }, { connectionOptions, natsSource }] =
+    await Promise.all([
+      import('@nats-io/jetstream'),
+      import('@nats-io/transport-node'),
+      import('@redrive/nats'),
+    ])
+  const open = () =>
+    connect({
+      ...connectionOptions(href),
+      // A peek that loses its server fails.
+      reconnect: false,
+      ...(tls === undefined ? {} : { tls: { ...tls } }),
+    })
+  const connection = await open()
+  try {
+    const manager = await jetstreamManager(connection, { checkAPI: false })
+    const { config } = await manager.streams.info(queue).catch((error: unknown) => {
+      throw error instanceof JetStreamApiError && error.status === 404 ? noStream(queue) : error
+    })
+    const owner = ownerOf(queue, config.subjects)
+    if (owner === undefined) throw notOfRedrive(queue)
+    const source = natsSource({ ...owner, connect: open })
+    return { source, trace: undefined, close: () => source.close() }
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Advisories of the server about messages that the consumer gave up. Names contain no dots. */
+const ADVISORY = /^\$JS\.EVENT\.ADVISORY\.CONSUMER\.MAX_DELIVERIES\.([^.]+)\.([^.]+)$/
+
+/** Returns the consumer of a stream with dead letters: the stream contains its advisories. */
+function ownerOf(deadStream: string, subjects: readonly string[]) {
+  const [, stream, consumer] = subjects.flatMap((one) => ADVISORY.exec(one) ?? [])
+  if (stream === undefined || consumer === undefined || !deadStream.endsWith(DEAD)) return undefined
+  return { stream, consumer, prefix: deadStream.slice(0, -DEAD.length) }
+}
+
+const DEAD = '-dlq'
+
+const noStream = (name: string) =>
+  new CommandError(
+    EXIT.notFound,
+    `Stream "${name}" does not exist. Expected a stream of Redrive with dead letters, such as "ORDERS-billing-dlq" for the consumer "billing" of the stream "ORDERS".`,
+  )
+
+const notOfRedrive = (name: string) =>
+  new CommandError(
+    EXIT.notFound,
+    `Stream "${name}" is not a stream of Redrive with the dead letters of a consumer. Expected a name such as "ORDERS-billing-dlq".`,
+  )
 
 async function openPostgres(
   { href }: URL,

@@ -6,6 +6,7 @@ import {
 } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
 import { kafkaSource } from '@redrive/kafka'
+import { connectionOptions, natsSource } from '@redrive/nats'
 import {
   handledKeys,
   migrate as migrateOutbox,
@@ -23,8 +24,9 @@ import { file, webhook } from '@redrive/sinks'
 import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
+import { connectNats } from './start/nats.ts'
 import { connectWith } from './start/rabbitmq-tls.ts'
-import { tlsFilesOf, type Warn } from './tls.ts'
+import { readPem, tlsFilesOf, type Warn } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { ExportTarget } from './audit/export.ts'
@@ -104,6 +106,15 @@ const OPEN: {
     const client = omitUndefined({ tls, sasl: saslOf(sasl) })
     return kafkaSource({ ...omitUndefined(rest), client })
   },
+  nats: ({ url, tls, credentials, ...rest }, { warn }, name) => {
+    const where = `sources.${name}.nats`
+    const servers = [url].flat().map((one) => one.reveal())
+    const connect = connectNats(connectionOptions(servers), {
+      tls: tlsFilesOf(`${where}.tls`, tls, warn),
+      credentials: credentials === undefined ? undefined : textIn(where, credentials.reveal()),
+    })
+    return natsSource({ ...omitUndefined(rest), connect })
+  },
   postgres: ({ url, tls, queue }, { pools }, name) =>
     postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
   fileStore: ({ directory, ...rest }) =>
@@ -130,6 +141,10 @@ const OPEN: {
     })
   },
 }
+
+/** Returns credentials of NATS. They are read once: a server that changes its user starts again. */
+const textIn = (where: string, value: string): string =>
+  value.includes('-----BEGIN') ? value : readPem(`${where}.credentials`, value)
 
 /** 30 days, like the retention of open dead letters in other stores. */
 const REDIS_RETENTION = '30d'

@@ -3,6 +3,7 @@ export interface Detected {
   /** Names of the variables with broker addresses. Undefined: the project does not seem to use it. */
   readonly rabbitmq: string | undefined
   readonly kafka: string | undefined
+  readonly nats: string | undefined
   readonly postgres: string | undefined
   /** Variable with the address of the server's database. */
   readonly database: string
@@ -10,7 +11,7 @@ export interface Detected {
   readonly because: readonly string[]
 }
 
-type Broker = 'rabbitmq' | 'kafka' | 'postgres'
+type Broker = 'rabbitmq' | 'kafka' | 'nats' | 'postgres'
 
 /** Libraries that show the use of a broker. `pg` is missing, because it does not imply an outbox. */
 const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
@@ -30,6 +31,7 @@ const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
     'node-rdkafka',
     '@redrive/kafka',
   ],
+  nats: ['@nats-io/jetstream', '@redrive/nats'],
   postgres: ['@redrive/postgres'],
 }
 
@@ -37,6 +39,7 @@ const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
 const VARIABLES: Readonly<Record<Broker | 'database', readonly string[]>> = {
   rabbitmq: ['RABBITMQ_URL', 'AMQP_URL', 'CLOUDAMQP_URL'],
   kafka: ['KAFKA_BROKERS', 'KAFKA_BOOTSTRAP_SERVERS'],
+  nats: ['NATS_URL'],
   postgres: ['OUTBOX_DATABASE_URL'],
   database: ['DATABASE_URL', 'POSTGRES_URL', 'PG_URL'],
 }
@@ -57,17 +60,23 @@ export function detect(
       ? undefined
       : (variable ?? VARIABLES[broker][0])
   }
-  const found = { rabbitmq: find('rabbitmq'), kafka: find('kafka'), postgres: find('postgres') }
+  const found = {
+    rabbitmq: find('rabbitmq'),
+    kafka: find('kafka'),
+    nats: find('nats'),
+    postgres: find('postgres'),
+  }
   const database = variableOf('database')
   if (database !== undefined) because.push(`${database} in the environment`)
   return { ...found, database: database ?? 'DATABASE_URL', because }
 }
 
 /** Returns the text of the config. It contains only names of variables, never their values. */
-export function configText({ rabbitmq, kafka, postgres, database }: Detected): string {
+export function configText({ rabbitmq, kafka, nats, postgres, database }: Detected): string {
   const sources = [
     ...(rabbitmq === undefined ? [] : [rabbitmqText(rabbitmq)]),
     ...(kafka === undefined ? [] : [kafkaText(kafka)]),
+    ...(nats === undefined ? [] : [natsText(nats)]),
     ...(postgres === undefined ? [] : [POSTGRES_TEXT]),
   ]
   return [HEAD(database), sources.length === 0 ? NO_SOURCES : `sources:\n${sources.join('')}`].join(
@@ -123,6 +132,15 @@ const kafkaText = (variable: string) => `\
       topic: clicks
       group: clicks-service
       # Dead letters written by other libraries: deadLetterTopics: [clicks.DLT]
+`
+
+const natsText = (variable: string) => `\
+  invoices:
+    nats:
+      url: \${${variable}}
+      stream: INVOICES
+      # A consumer of Redrive, or a plain one with max_deliver
+      consumer: ledger
 `
 
 const POSTGRES_TEXT = `\

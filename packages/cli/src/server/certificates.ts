@@ -21,6 +21,7 @@ const PLAIN: Readonly<Partial<Record<string, string>>> = {
   'amqp:': 'amqps:',
   'kafka:': 'kafkas:',
   'http:': 'https:',
+  'nats:': 'tls:',
   'redis:': 'rediss:',
 }
 

@@ -103,6 +103,41 @@ const bullmq = z.strictObject({
     .optional(),
 })
 
+const NATS = ['nats:', 'tls:']
+
+const nats = z.strictObject({
+  url: z
+    .union([secretUrl(NATS), z.array(secretUrl(NATS)).min(1)], {
+      error: 'expected a URL that begins with nats:// or tls://, or a list of them',
+    })
+    .describe(
+      'URL of the server, or a list for a cluster. It may contain a user and a password, or a token',
+    ),
+  stream: text(255).describe('Stream that the dead letters came from'),
+  consumer: text(255).describe(
+    'Consumer that gave them up, of Redrive or of another program. It gets replays',
+  ),
+  topology: z
+    .enum(['declare', 'verify'], { error: "expected 'declare' or 'verify'" })
+    .describe(
+      "'declare' creates the missing streams of Redrive; 'verify' changes nothing. Default 'declare'",
+    )
+    .optional(),
+  prefix: text(200)
+    .describe('Beginning of the names of the streams of Redrive. Default: `<stream>-<consumer>`')
+    .optional(),
+  replicas: whole(1, 5)
+    .describe('Copies of each message in new streams of Redrive (1–5). Default: as in the stream')
+    .optional(),
+  credentials: secret()
+    .describe('File with the credentials of the user (`.creds`), or their text. Default: none')
+    .optional(),
+  tls: clientTls
+    .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
+    .optional(),
+  confirmTimeout,
+})
+
 const leaveTransientFor = duration('0s', '3650d')
   .describe(
     "How long transient failures are left in the store, because `autoReplay` of the emitters sends them: its `maxAge`. Default '1d'",
@@ -187,7 +222,15 @@ const hasValidNames = (pointers: Readonly<Record<string, string>>) => {
 export const STORES = ['fileStore', 'redisStore', 'postgresStore'] as const
 
 /** The kinds of broker. After you add one, the compiler lists the tables that need a new row. */
-export const BROKERS = ['rabbitmq', 'kafka', 'postgres', 'redis', 'bullmq', ...STORES] as const
+export const BROKERS = [
+  'rabbitmq',
+  'kafka',
+  'nats',
+  'postgres',
+  'redis',
+  'bullmq',
+  ...STORES,
+] as const
 
 export type BrokerKind = (typeof BROKERS)[number]
 
@@ -195,6 +238,7 @@ export const source = z
   .strictObject({
     rabbitmq: rabbitmq.describe('Source on RabbitMQ. A source has exactly one broker').optional(),
     kafka: kafka.describe('Source on Kafka').optional(),
+    nats: nats.describe('Source on a stream of NATS JetStream').optional(),
     postgres: postgres.describe('Source on a PostgreSQL outbox').optional(),
     redis: redis.describe('Source on a stream of Redis').optional(),
     bullmq: bullmq.describe('Failed jobs of a queue of BullMQ').optional(),

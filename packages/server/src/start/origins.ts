@@ -11,6 +11,7 @@ const ORIGIN: {
 } = {
   rabbitmq: ({ queue }) => queue,
   kafka: ({ topic }) => topic,
+  nats: ({ stream }) => stream,
   postgres: ({ queue }) => queue,
   redis: ({ stream }) => stream,
   bullmq: ({ queue }) => queue,

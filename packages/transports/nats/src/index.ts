@@ -1,3 +1,4 @@
+export { connectionOptions } from './address.ts'
 export type { NatsDelivery, StoredPlace } from './delivery.ts'
 export type {
   Connect,

@@ -2,10 +2,14 @@ import type { Duration } from '@redrive/core'
 import { type Check, FUNCTION, named, readOptions, type Section } from '@redrive/core/internal'
 import type { OutboundEvent } from '@redrive/runtime'
 import { connect, type NatsConnection } from '@nats-io/transport-node'
+import { connectionOptions, isAddress } from './address.ts'
 import { type Topology, topologyOf } from './topology.ts'
 
 export interface NatsOptions {
-  /** The address, such as `nats://localhost:4222`. List several for a cluster. Default: none; required without `connect`. */
+  /**
+   * The address, such as `nats://user:password@localhost:4222`; `tls://` requires TLS. List several for a cluster.
+   * Default: none; required without `connect`.
+   */
   readonly servers?: string | readonly string[]
   /** The stream to consume. An existing one is not changed. */
   readonly stream: string
@@ -97,8 +101,6 @@ const LEASE_MS = 30_000
 const LEASE = { min: 1_000, max: 86_400_000 }
 /** Bounds of a wait for the server. An hour: a longer one is a mistake in the unit. */
 const WAIT = { min: 1, max: 3_600_000 }
-/** 10 s: a dead connection is noticed after two missed pings. */
-const PING_MS = 10_000
 
 export const resolveOptions = (options: NatsOptions): ResolvedOptions =>
   readOptions('nats()', options, (top) => ({
@@ -150,21 +152,10 @@ function readConnection(top: Section): ConnectionOptions {
       ? top.required<string | readonly string[]>('servers', SERVERS)
       : top.ifGiven<string | readonly string[]>('servers', SERVERS)
   return {
-    connect: own ?? (() => connectTo(servers)),
+    connect: own ?? (() => connect(connectionOptions(servers ?? []))),
     confirmTimeoutMs: top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT),
   }
 }
-
-const connectTo = (servers: string | readonly string[] | undefined): Promise<NatsConnection> =>
-  connect({
-    servers: typeof servers === 'string' ? servers : [...(servers ?? [])],
-    name: 'redrive',
-    // Forever: the consumer waits for its server.
-    maxReconnectAttempts: -1,
-    pingInterval: PING_MS,
-  })
-
-const isAddress = (value: unknown) => typeof value === 'string' && value !== ''
 
 const SERVERS: Check = {
   isValid: (value) =>
@@ -180,8 +171,10 @@ const NAME: Check = {
   expected: 'a name without spaces, dots, asterisks, slashes and ">"',
 }
 
+const isText = (value: unknown) => typeof value === 'string' && value !== ''
+
 const SUBJECTS: Check = {
-  isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isAddress),
+  isValid: (value) => Array.isArray(value) && value.length > 0 && value.every(isText),
   expected: "a list of subjects such as ['orders.>']",
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { nats, natsSink, natsSource } from '../src/index.ts'
+import { connectionOptions, nats, natsSink, natsSource } from '../src/index.ts'
 
 const NAME = 'expected a name without spaces, dots, asterisks, slashes and ">"'
 const SERVERS =
@@ -43,6 +43,22 @@ describe('the options of NATS', () => {
     const all = { ...options, subjects: ['orders.>'], filterSubjects: ['orders.eu'], lease: 5_000 }
     expect(natsSource(all as never).source).toBe('orders')
     expect(nats(all).source).toBe('orders')
+  })
+
+  it('move credentials out of addresses, because the client library ignores them there', () => {
+    expect(connectionOptions('nats://app:p%40ss:1@one:4222')).toMatchObject({
+      servers: ['one:4222'],
+      user: 'app',
+      pass: 'p@ss:1',
+    })
+    expect(connectionOptions(['tls://to%2Fken@one:4222', 'two:4223'])).toMatchObject({
+      servers: ['one:4222', 'two:4223'],
+      token: 'to/ken',
+      tls: {},
+    })
+    const plain = connectionOptions('localhost')
+    expect(plain).toMatchObject({ servers: ['localhost'], maxReconnectAttempts: -1 })
+    expect(Object.keys(plain)).not.toContain('tls')
   })
 
   it('do not print an address that is not valid, because it may contain a password', () => {
