@@ -1,5 +1,6 @@
 /** The table of reference pages, and the declarations that they are generated from. */
 import { classificationPage } from './classification.ts'
+import { dashboardText, DASHBOARDS } from '../dashboards/grafana.ts'
 import { cliPage } from './cli.ts'
 import { configPage } from './config.ts'
 import { errorsPage } from './errors.ts'
@@ -58,10 +59,16 @@ export function generatePages(root: string): readonly GeneratedPage[] {
         readers: ['packages/cli', 'packages/server'],
       }),
   }
-  return Object.entries(pages).map(([name, generate]) => ({
+  const dashboards = DASHBOARDS.map((dashboard) => ({
+    path: `ops/grafana/redrive-${dashboard.name}.json`,
+    text: dashboardText(dashboard),
+    problems: [],
+  }))
+  const references = Object.entries(pages).map(([name, generate]) => ({
     path: `docs/reference/${name}.md`,
     ...generate(),
   }))
+  return [...references, ...dashboards]
 }
 
 function required(sources: Sources, path: string, name: string): Declaration {

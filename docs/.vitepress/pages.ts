@@ -58,6 +58,7 @@ export const SECTIONS: readonly Section[] = [
       ['Docker and Kubernetes', 'deploy'],
       ['Replicas', 'replicas'],
       ['Alerts in Slack', 'alerts'],
+      ['Dashboards', 'dashboards'],
       ['Runbooks', 'runbooks'],
       ['Connections', 'connections'],
       ['Upgrade', 'upgrade'],
