@@ -55,7 +55,7 @@ export const SECTIONS: readonly Section[] = [
       ['Replay dead letters', 'replaying'],
       ['Filter dead letters', 'filters'],
       ['Server', 'server'],
-      ['Docker and Kubernetes', 'deploy'],
+      ['Docker, Kubernetes, Node', 'deploy'],
       ['Replicas', 'replicas'],
       ['Alerts in Slack', 'alerts'],
       ['Dashboards', 'dashboards'],
