@@ -35,9 +35,11 @@ export function listenToKeys(): () => void {
 function onKeyDown(event: KeyboardEvent): void {
   if (event.defaultPrevented || event.isComposing) return
   const name = nameOf(event)
+  // The element inside a shadow root: the target is only its host.
+  const target = event.composedPath()[0] ?? null
   const isCommand = name.startsWith('Mod+')
-  if (!isCommand && (isTyping(event.target) || isInDialog(event.target))) return
-  if (name === 'Enter' && isControl(event.target)) return
+  if (!isCommand && (isTyping(target) || isInDialog(event.target))) return
+  if (name === 'Enter' && isControl(target)) return
   if (!isCommand && name !== 'Escape' && name.length <= 1 && singleKeys.get() === 'off') return
   const isSecond = pending !== undefined && event.timeStamp - pending.at < SEQUENCE_MS
   const sequence = isSecond ? `${pending?.key} ${name}` : name

@@ -2,11 +2,13 @@ import { useState } from 'react'
 import { Avatar } from '../components/avatar.tsx'
 import { Button } from '../components/button.tsx'
 import { Checkbox } from '../components/checkbox.tsx'
+import { CodeField } from '../components/code-field.tsx'
 import { Command, Equivalents } from '../components/command.tsx'
 import { FilterBar } from '../components/filter-bar.tsx'
 import { Icon } from '../components/icon.tsx'
 import { Menu } from '../components/menu.tsx'
 import { Segments, Tabs } from '../components/tabs.tsx'
+import { isJson } from '../words/edited-body.ts'
 import { Sample } from './sample.tsx'
 
 const NOTHING = () => undefined
@@ -17,6 +19,8 @@ export function ControlsSection() {
   const [filter, setFilter] = useState('source:orders "eu bank"')
   const [isChecked, setChecked] = useState(true)
   const [order, setOrder] = useState('Most open')
+  const [body, setBody] = useState('{ "id": "pay_1", "amount": 5 }')
+  const [patch, setPatch] = useState('')
   return (
     <>
       <Sample title="Buttons" files="button">
@@ -116,6 +120,24 @@ export function ControlsSection() {
           <Avatar name="Ada Moreno" />
           <Avatar name="chen" size="small" />
         </div>
+      </Sample>
+      <Sample title="Editor of JSON" files="code-field" isWide>
+        <CodeField
+          label="Body"
+          value={body}
+          onChange={setBody}
+          isJson
+          isInvalid={!isJson(body)}
+          description="The body that is published."
+        />
+        <CodeField
+          label="Patch"
+          value={patch}
+          onChange={setPatch}
+          isJson
+          description="Empty: no change."
+          hint={'[{ "op": "remove", "path": "/note" }]'}
+        />
       </Sample>
       <Sample title="Commands" files="command">
         <Equivalents

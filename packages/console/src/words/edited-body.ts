@@ -7,6 +7,9 @@ export function prettyText(text: string): string {
   return keepsNumbers(text) ? JSON.stringify(JSON.parse(text), null, 2) : text
 }
 
+/** Whether a text is JSON. */
+export const isJson = (text: string): boolean => parseExact(text) !== undefined
+
 /** Whether a JSON text has the same numbers after it is parsed. 12345678901234567890 and 1.10 would change. */
 export const keepsNumbers = (text: string): boolean =>
   numbersOf(text).join() === numbersOf(JSON.stringify(JSON.parse(text))).join()
@@ -25,7 +28,7 @@ export function editedBody(original: string, typed: string): Edited {
   const plain = withLineFeeds(typed)
   if ([original, prettyText(original)].some((text) => withLineFeeds(text) === plain))
     return { kind: 'same' }
-  if (parseExact(original) !== undefined) {
+  if (isJson(original)) {
     try {
       JSON.parse(typed)
     } catch (error) {

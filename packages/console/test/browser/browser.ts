@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { services } from '@redrive/dev-support'
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import {
+  type Browser,
+  type BrowserContextOptions,
+  chromium,
+  type Locator,
+  type Page,
+} from 'playwright-core'
 import { expect } from 'vitest'
 
 /** Starts the Chromium of `dev/services`. */
@@ -88,4 +94,10 @@ export async function expectNoSidewaysScroll(page: Page, what: string): Promise<
 export const focused = (page: Page): Promise<unknown> =>
   page.evaluate(
     `document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent`,
+  )
+
+/** Returns the text of the editor of a body or a patch, which has an element for each line. */
+export const codeIn = (editor: Locator): Promise<string> =>
+  editor.evaluate((content) =>
+    Array.from(content.querySelectorAll('.cm-line'), (line) => line.textContent).join('\n'),
   )

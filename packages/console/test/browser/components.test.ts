@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
+  codeIn,
   expectAccessible,
   expectNoSidewaysScroll,
   focused,
@@ -142,6 +143,79 @@ test('a single key acts outside of fields and dialogs, until single keys are swi
   await help.waitFor({ state: 'detached' })
   await page.keyboard.press('?')
   expect(await help.count()).toBe(0)
+})
+
+test('the editor marks an error, keeps page keys out, and Tab leaves it', async () => {
+  const own = await openTab(browser)
+  const { page } = own
+  await page.goto(url)
+  const body = page.locator('.cm-editor').getByRole('textbox', { name: 'Body', exact: true })
+  await body.fill('{ "id": "pay_1", "amount": }')
+  // Only the editor marks the place.
+  await page.locator('.cm-lintRange-error').filter({ hasText: '}' }).waitFor()
+  expect(await page.locator('.cm-lint-marker-error').count()).toBe(1)
+  expect(await body.getAttribute('aria-invalid')).toBe('true')
+  await expectAccessible(page, 'editor with an error')
+  await page.keyboard.press('ControlOrMeta+End')
+  await page.keyboard.press('Enter')
+  await page.keyboard.type('?')
+  expect(await codeIn(body)).toBe('{ "id": "pay_1", "amount": }\n?')
+  expect(await page.getByRole('dialog', { name: 'Keys' }).count()).toBe(0)
+  const isFocused = () =>
+    body.evaluate((one) => (one.getRootNode() as ShadowRoot).activeElement === one)
+  await page.keyboard.press('Tab')
+  expect(await isFocused()).toBe(false)
+  await page.keyboard.press('Shift+Tab')
+  expect(await isFocused()).toBe(true)
+  await page.keyboard.press('Escape')
+  await page.keyboard.press('Tab')
+  expect(await isFocused()).toBe(false)
+  expect(own.messages).toEqual([])
+  await own.close()
+})
+
+test('the editor finds text, and its form has no accessibility problem', async () => {
+  const own = await openTab(browser, { colorScheme: 'dark' })
+  const { page } = own
+  await page.goto(url)
+  const body = page.locator('.cm-editor').getByRole('textbox', { name: 'Body', exact: true })
+  await body.press('ControlOrMeta+f')
+  await page.keyboard.type('amount')
+  await page.locator('.cm-searchMatch').waitFor()
+  await expectAccessible(page, 'form to find text')
+  expect(own.messages).toEqual([])
+  await own.close()
+})
+
+test('a text that was typed before the editor arrived stays, with its focus', async () => {
+  const own = await openTab(browser)
+  const { page } = own
+  const gate = Promise.withResolvers<void>()
+  await page.route('**/code-area-*.js', async (route) => {
+    await gate.promise
+    await route.continue()
+  })
+  await page.goto(url)
+  const body = page.getByRole('textbox', { name: 'Body', exact: true })
+  await body.fill('{ "id": 1')
+  gate.resolve()
+  await page.locator('.cm-editor').first().waitFor()
+  await page.keyboard.type(' }')
+  expect(await codeIn(body)).toBe('{ "id": 1 }')
+  await own.close()
+})
+
+test('a body can be typed when the editor cannot be loaded', async () => {
+  const own = await openTab(browser)
+  const { page } = own
+  const refused = page.waitForResponse('**/code-area-*.js')
+  await page.route('**/code-area-*.js', (route) => route.fulfill({ status: 404 }))
+  await page.goto(url)
+  await refused
+  const body = page.getByRole('textbox', { name: 'Body', exact: true })
+  await body.fill('{ "id": 1 }')
+  expect(await body.inputValue()).toBe('{ "id": 1 }')
+  await own.close()
 })
 
 test('text of a peer is escaped and stays text', async () => {

@@ -225,6 +225,11 @@ test.for(CORPUS.map(({ name }, at) => [name, at] as const))(
       await page.getByRole('radio', { name: view }).click()
       await expectText(page, `revealed ${view}`)
     }
+    await page.goto(`${stage.url}/messages/${one.id}/edit`)
+    await dialog.getByRole('textbox', { name: 'Reason' }).fill('Ticket 4411')
+    await dialog.getByRole('button', { name: /^Reveal/ }).click()
+    await page.locator('.cm-content').or(page.getByText('The body is not text.')).waitFor()
+    await expectText(page, 'editor')
     expect(messages).toEqual([])
     await close()
   },

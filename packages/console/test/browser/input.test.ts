@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectAccessible, launch, openTab } from './browser.ts'
+import { codeIn, expectAccessible, launch, openTab } from './browser.ts'
 import { openStage, seed, type Stage } from './stage.ts'
 
 let browser: Browser
@@ -35,7 +35,7 @@ const refuse = (page: Page, path: string, status: number, code: string) =>
     }),
   )
 
-test('the editor requests a confirmation before Back loses the text', async () => {
+test('the editor requests a confirmation before Back or a reload loses the text', async () => {
   const { page, messages, close } = await openTab(browser)
   await cause('edited')
   await page.goto(`${stage.url}/messages?q=source%3Aedited`)
@@ -55,8 +55,16 @@ test('the editor requests a confirmation before Back loses the text', async () =
   await expectAccessible(page, 'leave dialog')
   await asked.getByRole('button', { name: 'Keep editing' }).click()
   await asked.waitFor({ state: 'detached' })
-  expect(await body.inputValue()).toBe(typed)
+  expect(await codeIn(body)).toBe(typed)
   expect(page.url()).toMatch(/\/edit$/)
+  // The browser shows this dialog.
+  const [question] = await Promise.all([
+    page.waitForEvent('dialog'),
+    page.evaluate('setTimeout(() => location.reload())'),
+  ])
+  expect(question.type()).toBe('beforeunload')
+  await question.dismiss()
+  expect(await codeIn(body)).toBe(typed)
   await page.evaluate('history.back()')
   await asked.getByRole('button', { name: 'Discard the changes' }).click()
   await page.waitForURL(/\/messages\/[^/]+$/)

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query'
 import { useBlocker, useNavigate, useParams } from '@tanstack/react-router'
-import { useId, useRef, useState } from 'react'
+import { useMemo, useRef, useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
+import { CodeField } from '../../components/code-field.tsx'
 import { Command } from '../../components/command.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { LoadError, Skeleton } from '../../components/feedback.tsx'
@@ -13,7 +14,7 @@ import { planReplay } from '../../data/runs.ts'
 import { useChange } from '../../dialogs/use-change.ts'
 import { messagePath, runPath } from '../../paths.ts'
 import { Page } from '../../shell/page.tsx'
-import { editedBody, prettyText } from '../../words/edited-body.ts'
+import { editedBody, isJson, prettyText } from '../../words/edited-body.ts'
 import { RevealDialog } from '../message/reveal-dialog.tsx'
 import { NotFound } from '../not-found.tsx'
 import '../run/run.css'
@@ -87,11 +88,15 @@ interface EditorProps {
 
 function Editor({ id, etag, text }: EditorProps) {
   const navigate = useNavigate()
-  const field = useId()
   const [typed, setTyped] = useState(() => prettyText(text))
+  const wasJson = useMemo(() => isJson(text), [text])
   const [note, setNote] = useState('')
   const { run, isBusy, problem } = useChange(() => undefined)
   const edited = editedBody(text, typed)
+  const help =
+    edited.kind === 'invalid'
+      ? edited.problem
+      : 'Headers stay as they are. The replayed message gets a new key that replaces the old one.'
   const isEdited = edited.kind !== 'same' || note !== ''
   // A plan has the text, so the page may be left.
   const isPlanned = useRef(false)
@@ -130,22 +135,17 @@ function Editor({ id, etag, text }: EditorProps) {
       <Card title="Body" note={edited.kind === 'same' ? 'unchanged' : 'changed'}>
         <CardBody>
           <div className="field">
-            <label htmlFor={field} className="visually-hidden">
-              Body
-            </label>
-            <textarea
-              id={field}
-              aria-describedby={`${field}-help`}
-              className="input edit-area"
-              spellCheck={false}
+            <CodeField
+              label="Body"
               value={typed}
-              aria-invalid={edited.kind === 'invalid' ? true : undefined}
-              onChange={({ target }) => setTyped(target.value)}
+              onChange={setTyped}
+              isJson={wasJson}
+              isInvalid={edited.kind === 'invalid'}
+              description={help}
+              isTall
             />
             <small role="status" data-problem={edited.kind === 'invalid' ? '' : undefined}>
-              {edited.kind === 'invalid'
-                ? edited.problem
-                : 'Headers stay as they are. The replayed message gets a new key that replaces the old one.'}
+              {help}
             </small>
           </div>
         </CardBody>

@@ -1,8 +1,9 @@
 import type { Run } from '@redrive/api'
 import { useQuery } from '@tanstack/react-query'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
+import { CodeField } from '../../components/code-field.tsx'
 import { LoadError, Skeleton } from '../../components/feedback.tsx'
 import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
@@ -24,7 +25,8 @@ export function ChangeCard({ run, fields, problem, onChange }: ChangeCardProps) 
   const me = useMe()
   const canPatch =
     onChange !== undefined && can(me, 'edit', run.source) && can(me, 'view_payload', run.source)
-  const field = useId()
+  const help =
+    problem ?? 'Messages that the patch does not fit stay open. Update plan shows how many.'
   const [isEditing, setEditing] = useState(fields.patch !== '')
   return (
     <Card
@@ -41,22 +43,17 @@ export function ChangeCard({ run, fields, problem, onChange }: ChangeCardProps) 
       {canPatch && isEditing ? (
         <CardBody>
           <div className="field">
-            <label htmlFor={field}>JSON Patch for each body</label>
-            <textarea
-              id={field}
-              aria-describedby={`${field}-help`}
-              className="input mono"
-              rows={6}
-              spellCheck={false}
-              placeholder={'[{ "op": "add", "path": "/currency", "value": "EUR" }]'}
+            <span>JSON Patch for each body</span>
+            <CodeField
+              label="JSON Patch for each body"
               value={fields.patch}
-              aria-invalid={problem === undefined ? undefined : true}
-              onChange={({ target }) => onChange({ patch: target.value })}
+              onChange={(patch) => onChange({ patch })}
+              isJson
+              isInvalid={problem !== undefined}
+              description={help}
+              hint={'[{ "op": "add", "path": "/currency", "value": "EUR" }]'}
             />
-            <small id={`${field}-help`} data-problem={problem === undefined ? undefined : ''}>
-              {problem ??
-                'Messages that the patch does not fit stay open. Update plan shows how many.'}
-            </small>
+            <small data-problem={problem === undefined ? undefined : ''}>{help}</small>
           </div>
         </CardBody>
       ) : run.isChanged ? null : (

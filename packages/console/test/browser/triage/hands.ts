@@ -50,6 +50,10 @@ async function replaceText(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
+/** In a shadow root, the active element of the page is only its host. */
+const hasFocus = (element: Element): boolean =>
+  (element.getRootNode() as Document | ShadowRoot).activeElement === element
+
 /** 150: twice as many as the longest screen of the proof has. */
 const TABS_MAX = 150
 
@@ -57,7 +61,7 @@ const TABS_MAX = 150
 async function reach(page: Page, target: Locator): Promise<void> {
   await target.waitFor()
   for (let tabs = 0; tabs < TABS_MAX; tabs++) {
-    if (await target.evaluate((element) => element === document.activeElement)) return
+    if (await target.evaluate(hasFocus)) return
     await page.keyboard.press('Tab')
   }
   throw new Error(`The Tab key does not reach ${target.toString()}.`)
