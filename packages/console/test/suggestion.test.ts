@@ -56,6 +56,7 @@ describe('a suggestion', () => {
   const growing = NOW - 20_000
   test.for([
     ['an active run', aGroup(), aRun(), 'watch'],
+    ['a plan without an approval', aGroup(), aRun({ state: 'planned' }), 'approve'],
     [
       'a schema that still fails',
       aGroup({ class: 'schema', lastSeenAt: growing }),

@@ -39,7 +39,8 @@ export function Page({ title, crumbs = [], isHeading = false, children }: PagePr
         <nav className="crumbs cut" aria-label="Breadcrumb">
           {crumbs.map(({ label, to }) => (
             <span key={to}>
-              <Link to={to}>{label}</Link> <span aria-hidden="true">/</span>{' '}
+              <Link to={to}>{label}</Link>
+              <span aria-hidden="true">/</span>
             </span>
           ))}
           <Title className="cut">{title}</Title>

@@ -12,7 +12,7 @@ export interface SuggestionFacts {
 }
 
 export interface Suggestion {
-  readonly kind: 'watch' | 'fix' | 'repair' | 'discard' | 'replay' | 'wait' | 'look'
+  readonly kind: 'approve' | 'watch' | 'fix' | 'repair' | 'discard' | 'replay' | 'wait' | 'look'
   readonly title: string
   readonly reason: string
 }
@@ -39,7 +39,7 @@ const RULES: readonly Rule[] = [
   {
     fits: ({ run }) => run !== undefined,
     say: ({ run }) => ({
-      kind: 'watch',
+      kind: run?.state === 'planned' ? 'approve' : 'watch',
       title: run?.state === 'planned' ? 'Approve or wait.' : 'Watch the run.',
       reason:
         run === undefined ? '' : `${runTitle(run)} is ${STATE_WORDS[run.state] ?? run.state}.`,
@@ -113,6 +113,7 @@ export const suggestionFor = (facts: SuggestionFacts): Suggestion =>
 /** Returns the text of the button: Replay 38,112…. */
 export function actionText({ kind }: Suggestion, open: number): string {
   const texts: Readonly<Record<Suggestion['kind'], string>> = {
+    approve: 'Open plan',
     watch: 'Watch run',
     replay: `Replay ${countText(open)}…`,
     repair: `Repair ${countText(open)}…`,

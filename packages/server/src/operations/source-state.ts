@@ -28,7 +28,7 @@ export function sourceStateOf(source: string, checks: readonly StoredSourceCheck
 }
 
 const NOT_CHECKED =
-  'No server process has checked this source within a minute. Start `redrive serve` with the role ingest, and check that its config has this source.'
+  'No server process has checked this source within a minute. Start "redrive serve" with the role "ingest", and check that its config has this source.'
 
 function statusOf({ unreachable, missing }: StoredSourceCheck): SourceStatus {
   if (unreachable !== undefined) return 'unreachable'

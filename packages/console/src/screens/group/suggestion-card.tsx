@@ -44,7 +44,7 @@ export function SuggestionCard({ group, suggestion, runs, now }: SuggestionCardP
         </ul>
         {active === undefined ? null : (
           <Link to={runPath(active.id)} className="link small">
-            Open the run
+            {active.state === 'planned' ? 'Open the plan' : 'Open the run'}
           </Link>
         )}
       </div>

@@ -147,7 +147,7 @@ export function FirstItems({ run }: { readonly run: Run }) {
           <tbody>
             {found.data.slice(0, FIRST).map(({ position, deadLetter, key, message }) => (
               <tr key={position}>
-                <td className="num faint run-place">{countText(position + 1)}</td>
+                <td className="faint run-place">{countText(position + 1)}</td>
                 <td className="run-key">
                   <Link to={messagePath(deadLetter)} className="link mono cut">
                     <Peer text={key ?? deadLetter.slice(-8)} most={80} />

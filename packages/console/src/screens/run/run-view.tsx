@@ -7,7 +7,7 @@ import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Equivalents } from '../../components/command.tsx'
 import { problemOf } from '../../components/feedback.tsx'
-import { Icon, Mark } from '../../components/icon.tsx'
+import { Icon } from '../../components/icon.tsx'
 import { Kbd } from '../../components/kbd.tsx'
 import { Meter } from '../../components/meter.tsx'
 import { Note } from '../../components/note.tsx'
@@ -29,7 +29,6 @@ import {
   type Sample,
   sentOf,
   settledOf,
-  stagesOf,
 } from '../../words/run-progress.ts'
 import { outcomeText, runTitle, sizeOf } from '../../words/runs.ts'
 import { durationText } from '../../words/times.ts'
@@ -37,6 +36,7 @@ import { ApproveButton } from './approve-button.tsx'
 import { PaceFacts } from './pace-card.tsx'
 import { RunDialog, type RunDialogKind } from './run-dialog.tsx'
 import { RunItems } from './run-items.tsx'
+import { Stages } from './stages.tsx'
 
 /** An approved run: whether it works, and whether to pause it. */
 export function RunView({ run }: { readonly run: Run }) {
@@ -236,37 +236,8 @@ function TimeLeft({ run }: { readonly run: Run }) {
     <span className="quiet">
       {queued === 0
         ? 'waiting for outcomes'
-        : `at most ${ratePerSecond} per second, about ${durationText(left)} to publish`}
+        : `at most ${ratePerSecond} per second, ${left < 1_000 ? 'less than 1\u00A0s' : `about ${durationText(left)}`} to publish`}
     </span>
-  )
-}
-
-const Stages = ({ run }: { readonly run: Run }) => {
-  const stages = stagesOf(run)
-  const current = stages.findIndex(({ size, settled }) => settled < size)
-  return (
-    <ol className="stages" aria-label="Stages">
-      {stages.map(({ size, settled, isLast }, at) => (
-        <li
-          key={at}
-          data-current={at === current ? '' : undefined}
-          data-last={isLast ? '' : undefined}
-        >
-          <Mark
-            shape={settled === size ? 'done' : at === current ? 'run' : 'wait'}
-            tone={settled === size ? 'good' : at === current ? 'run' : 'idle'}
-          />
-          {isLast && stages.length > 1
-            ? `Remaining at ${run.options.ratePerSecond} per second`
-            : null}
-          <span className={isLast && stages.length > 1 ? 'quiet' : ''}>
-            {at === current && size > 1
-              ? `${countText(settled)} of ${countText(size)}`
-              : countText(size)}
-          </span>
-        </li>
-      ))}
-    </ol>
   )
 }
 

@@ -141,7 +141,7 @@ function Details({ message }: { readonly message: SetAsideMessage }) {
         },
         {
           name: 'Body',
-          value: `${bytesText(message.payloadBytes)} (${countText(message.payloadBytes)} bytes)`,
+          value: sizeText(message.payloadBytes),
         },
         { name: 'SHA-256', value: <code>{message.sha256}</code> },
         {
@@ -169,3 +169,7 @@ const PeerCode = ({ text }: { readonly text: string }) => (
     <Peer text={text} most={500} />
   </code>
 )
+
+/** Returns the size. A rounded one is followed by the exact number. */
+const sizeText = (bytes: number): string =>
+  bytes < 1_000 ? bytesText(bytes) : `${bytesText(bytes)} (${countText(bytes)} bytes)`
