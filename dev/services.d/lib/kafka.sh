@@ -6,6 +6,8 @@
 
 # shellcheck source=dev/services.d/lib/process.sh
 . dev/services.d/lib/process.sh
+# shellcheck source=dev/services.d/lib/maven.sh
+. dev/services.d/lib/maven.sh
 # shellcheck source=dev/services.d/lib/kafka-wire.sh
 . dev/services.d/lib/kafka-wire.sh
 
@@ -24,62 +26,9 @@ cluster_id=cmVkcml2ZS1rYWZrYS10ZQ
 java_options=(-Xms256m -Xmx512m -XX:+UseSerialGC -XX:-UsePerfData)
 
 install_kafka() {
-  has_java || install_packages openjdk-17-jre-headless
-  has_java || fail "Kafka needs Java 17 or newer, but the first \`java\` on PATH is older: install Java 17"
-  [[ -d $dist ]] || download_kafka
-}
-
-has_java() {
-  [[ $(java -version 2>&1) =~ version\ \"([0-9]+) ]] && ((BASH_REMATCH[1] >= 17))
-}
-
-download_kafka() {
-  command -v mvn >/dev/null || install_packages maven
-  say "downloading Kafka $kafka_version" >&2
-  mkdir -p "$cache"
-  # The other service, or another clone, may be installing at the same time.
-  (flock 9 && { [[ -d $dist ]] || fetch_jars_into "$dist.new"; }) \
-    9>"$dist.lock" >"$data/install.log" 2>&1 || fail "could not install: see $data/install.log"
-}
-
-# fetch_jars_into FOLDER: downloads to a temporary folder and moves it, so that an incomplete download
-# is never used. Joined by &&, because `set -e` is off in the condition above.
-fetch_jars_into() {
-  rm -rf "$1" &&
-    mkdir "$1" &&
-    write_pom >"$1/pom.xml" &&
-    # A separate repository: it neither adds files to the user's repository nor uses old ones from it.
-    mvn --batch-mode --no-transfer-progress --file "$1/pom.xml" \
-      -Dmaven.repo.local="$1/repository" -DincludeScope=runtime -DoutputDirectory="$1" \
-      org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies &&
-    rm -r "$1/repository" &&
-    (cd "$1" && LC_ALL=C && sha256sum -- *.jar | tee jars.sha256) &&
-    sha256sum --check <<<"$jars_sha256  $1/jars.sha256" &&
-    mv -T "$1" "$dist"
-}
-
-write_pom() {
-  cat <<POM
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion>
-  <groupId>redrive.dev</groupId>
-  <artifactId>kafka</artifactId>
-  <version>1</version>
-  <packaging>pom</packaging>
-  <dependencies>
-    <dependency>
-      <groupId>org.apache.kafka</groupId>
-      <artifactId>kafka_2.13</artifactId>
-      <version>$kafka_version</version>
-    </dependency>
-    <dependency>
-      <groupId>org.apache.logging.log4j</groupId>
-      <artifactId>log4j-slf4j-impl</artifactId>
-      <version>$log4j_version</version>
-    </dependency>
-  </dependencies>
-</project>
-POM
+  install_java Kafka
+  install_jars "$dist" "$jars_sha256" "org.apache.kafka:kafka_2.13:$kafka_version" \
+    "org.apache.logging.log4j:log4j-slf4j-impl:$log4j_version"
 }
 
 launch_node() {

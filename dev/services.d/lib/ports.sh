@@ -8,7 +8,7 @@
 port_blocks=({25..31}000 {24..11}000)
 # One port of each kind of server: a block where one of them is in use belongs to another program, or
 # to a clone that was deleted while its servers ran.
-port_samples=(222 379 432 435 700 701 900 910)
+port_samples=(222 324 379 432 435 700 701 900 910)
 
 # Sets port_base. The clone keeps its block until it is deleted.
 claim_port_block() {
