@@ -8,7 +8,9 @@ const conditions = ['@redrive/source', 'module', 'node', 'development|production
 /** Tests too heavy for the gate end in `.proof.ts`; dev/proofs/table.ts names them. */
 const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proof}'
 
-const BROKERS = `packages/transports/!(memory)/test/**/*.${kinds}.ts`
+const BROKERS = `packages/transports/!(memory|sqs)/test/**/*.${kinds}.ts`
+/** Its client has files for bundlers that Node cannot load. */
+const SQS = `packages/transports/sqs/test/**/*.${kinds}.ts`
 const INTEGRATION = [
   `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
   `packages/stores/{postgres,redis}/test/**/*.${kinds}.ts`,
@@ -84,7 +86,7 @@ export default defineConfig({
         test: {
           ...shared,
           name: 'clients',
-          include: ['classification/test/**/*.test.ts'],
+          include: ['classification/test/**/*.test.ts', SQS],
         },
       },
       {
@@ -102,7 +104,7 @@ export default defineConfig({
         test: {
           name: 'pure-isolated',
           include: [`packages/**/test/**/*.${kinds}.ts`, 'simulation/test/**/*.test.ts'],
-          exclude: [...STATELESS, BROKERS, ...INTEGRATION, BROWSER, NOT_TESTS],
+          exclude: [...STATELESS, BROKERS, SQS, ...INTEGRATION, BROWSER, NOT_TESTS],
         },
       },
     ],
