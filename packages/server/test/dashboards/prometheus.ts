@@ -55,7 +55,7 @@ export async function startPrometheus(
         end: String(toMs / 1_000),
         step: '1',
       })
-      const text = await ask(`/api/v1/query_range?${query}`)
+      const text = await ask(`/api/v1/query_range?${query.toString()}`)
       const { status, error, data } = JSON.parse(text) as {
         readonly status: string
         readonly error?: string

@@ -10,10 +10,10 @@ export type Attributes = Record<string, MessageAttributeValue>
 export type Headers = Readonly<Record<string, unknown>>
 
 /** The attribute that contains all headers of Redrive. */
-export const OWN = 'redrive'
+const OWN = 'redrive'
 /** The limit of SQS. */
 const MAX_ATTRIBUTES = 10
-export const OVERFLOW: keyof SqsHeaderTable = 'redrive-attributes'
+const OVERFLOW: keyof SqsHeaderTable = 'redrive-attributes'
 
 /** Reads the attributes of a message: those of the producer, and the headers of Redrive. */
 export function readAttributes(raw: Readonly<Attributes> | undefined): {

@@ -19,7 +19,7 @@ interface Waiting<T> {
 /** 5 ms: messages that are settled shortly after one another share a request, which costs as much as one message. */
 const GATHER_MS = 5
 /** 1 MiB, the limit of SQS for all messages of a batch together. */
-export const MAX_BYTES = 1_048_576
+const MAX_BYTES = 1_048_576
 
 /** Collects entries, and sends up to ten in one request. Each entry has its own result. */
 export class Batcher<T> {

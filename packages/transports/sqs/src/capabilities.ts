@@ -1,7 +1,7 @@
 import type { Capabilities } from '@redrive/runtime'
 
 /** 15 minutes, the limit of SQS. The core splits longer delays: the message is delayed again for the rest. */
-export const LONGEST_DELAY_MS = 900_000
+const LONGEST_DELAY_MS = 900_000
 /** 8 KiB, as on most brokers. Headers and body share the size limit of the queue, 1 MiB by default. */
 export const HEADER_BUDGET_BYTES = 8_192
 
