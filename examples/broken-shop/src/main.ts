@@ -1,7 +1,7 @@
 /** An order each 200 ms, on the queue `orders`. A third of them fails at least once. */
 import { createServer } from 'node:http'
 import { setInterval as every } from 'node:timers/promises'
-import { exponential, integration } from '@redrive/core'
+import { exponential, integration, schema } from '@redrive/core'
 import { rabbitmq } from '@redrive/rabbitmq'
 import { consume } from '@redrive/runtime'
 import { prometheus } from '@redrive/telemetry'
@@ -20,6 +20,7 @@ interface Order {
 }
 
 class UnknownArticle extends Error {}
+class WrongAmount extends Error {}
 
 const isPaymentDown = () => Date.now() % PERIOD_MS > PERIOD_MS - DOWN_MS
 
@@ -30,7 +31,7 @@ const consumer = await consume(
   {
     name: 'charge-order',
     dependency: 'payments',
-    classify: [integration(UnknownArticle)],
+    classify: [integration(UnknownArticle), schema(WrongAmount)],
     retry: { attempts: 3, backoff: exponential({ base: '500ms', cap: '5s' }) },
   },
 )
@@ -41,8 +42,7 @@ function charge({ amount, items }: Order): void {
   const { article } = first as { readonly article: string }
   if (article === 'unicorn') throw new UnknownArticle(`the catalogue has no article ${article}`)
   if (typeof amount !== 'number') {
-    const message = `expected a number as amount, received ${typeof amount}`
-    throw Object.assign(new Error(message), { code: 'PAYLOAD_INVALID' })
+    throw new WrongAmount(`expected a number as amount, received ${typeof amount}`)
   }
   if (isPaymentDown()) {
     const message = 'connect ECONNREFUSED payments:443'
