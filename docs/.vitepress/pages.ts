@@ -58,6 +58,7 @@ export const SECTIONS: readonly Section[] = [
       ['Server', 'server'],
       ['Docker, Kubernetes, Node', 'deploy'],
       ['Replicas', 'replicas'],
+      ['Sizing', 'sizing'],
       ['Alerts in Slack', 'alerts'],
       ['Dashboards', 'dashboards'],
       ['Runbooks', 'runbooks'],

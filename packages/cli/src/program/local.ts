@@ -1,9 +1,10 @@
 import type { Command } from 'commander'
 import type { PeekOptions } from '../commands/peek.ts'
 import type { SimulateOptions } from '../commands/simulate.ts'
+import type { SizeOptions } from '../commands/size.ts'
 import { EXIT } from '../exit.ts'
 import type { CertificateOptions } from '../server/certificates.ts'
-import { type BindAction, certified, oneOf, whole } from './command.ts'
+import { type BindAction, certified, decimal, oneOf, whole } from './command.ts'
 
 /** Adds the commands that need no server. */
 export function addLocal(root: Command, run: BindAction): void {
@@ -35,6 +36,7 @@ export function addLocal(root: Command, run: BindAction): void {
       }),
     )
   addSimulate(root, run)
+  addSize(root, run)
   root
     .command('mcp')
     .description('serve tools for agents over stdin and stdout (Model Context Protocol)')
@@ -74,6 +76,23 @@ function addSimulate(root: Command, run: BindAction): void {
           io,
           policy === undefined ? options : { ...options, policy },
         ),
+      ),
+    )
+}
+
+function addSize(root: Command, run: BindAction): void {
+  root
+    .command('size')
+    .description('estimate rows, disk and connections of the server')
+    .option('--messages-per-day <count>', 'messages of all sources (default 10,000,000)', whole)
+    .option('--failures <share>', 'share that become dead letters (0–1, default 0.001)', decimal)
+    .option('--retention <time>', 'how long dead letters are kept (default 14d)')
+    .option('--body-bytes <count>', 'average size of a body (default 1,000)', whole)
+    .option('--sources <count>', 'sources (default 10)', whole)
+    .option('--processes <count>', 'processes of the server (default 2)', whole)
+    .action(
+      run<SizeOptions>(async (io, options) =>
+        (await import('../commands/size.ts')).size(io, options),
       ),
     )
 }
