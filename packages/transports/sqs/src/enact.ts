@@ -17,6 +17,8 @@ import { type Topology, nameOf } from './topology.ts'
 export interface HandOffDeps {
   readonly queues: DeclaredQueues
   readonly topology: Topology
+  /** Whether a returned message becomes visible in place, and is not copied. */
+  readonly isReturnedInPlace: boolean
   /** Name of the handler, stored with dead letters. */
   readonly handler: string | undefined
   readonly isOwned: (delivery: SqsDelivery) => boolean
@@ -53,7 +55,8 @@ export class HandOffs {
   async enact(delivery: SqsDelivery, decision: Decision): Promise<Enactment> {
     const { isOwned, release } = this.#deps
     try {
-      if (decision.kind === 'pause' && this.#deps.topology.isFifo) return await this.#show(delivery)
+      if (decision.kind === 'pause' && this.#deps.isReturnedInPlace)
+        return await this.#show(delivery)
       const done = this.#stored.get(delivery) ?? (await this.#store(delivery, decision))
       this.#stored.set(delivery, done)
       if (!isOwned(delivery)) return LOST

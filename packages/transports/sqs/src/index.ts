@@ -1,7 +1,17 @@
 export type { Attribute } from './attributes.ts'
 export type { ReceivedMessage, SqsDelivery } from './delivery.ts'
+export { type LargePayload, largePayloadOf } from './large-payload.ts'
+export {
+  type LambdaContext,
+  type SqsBatchResponse,
+  type SqsEvent,
+  sqsHandler,
+  type SqsRecord,
+  type SqsRecordAttribute,
+} from './lambda.ts'
 export type {
   SqsClient,
+  SqsHandlerOptions,
   SqsOptions,
   SqsSinkOptions,
   SqsSourceOptions,

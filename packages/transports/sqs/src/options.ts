@@ -51,6 +51,8 @@ export type SqsSourceOptions = Pick<
   'queue' | 'client' | 'deadLetters' | 'topology' | 'timeout'
 >
 
+export type SqsHandlerOptions = SqsSourceOptions & Pick<SqsOptions, 'unwrapSns'>
+
 export interface SqsSinkOptions extends Pick<SqsOptions, 'client' | 'timeout'> {
   /** Name or URL of the queue for events, or a function that returns it. */
   readonly queue: string | ((event: OutboundEvent) => string)
@@ -127,7 +129,8 @@ export function resolveSinkOptions(options: SqsSinkOptions): ResolvedSinkOptions
   })
 }
 
-function readQueue(top: Section): ResolvedSourceOptions {
+/** Reads the options of a queue, which the transport, its handler for Lambda and the source have. */
+export function readQueue(top: Section): ResolvedSourceOptions {
   return {
     ...readClient(top),
     queue: top.required('queue', QUEUE),

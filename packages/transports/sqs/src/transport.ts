@@ -85,6 +85,8 @@ export class SqsTransport implements Transport<SqsDelivery> {
     this.#handOffs = new HandOffs({
       queues,
       topology: this.#topology,
+      // A copy would lose its position.
+      isReturnedInPlace: this.#topology.isFifo,
       handler: needs?.handler,
       isOwned: (delivery) => this.#isOwned(delivery),
       send: (to, message) => this.#send(to, message),

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { sizeOf, toValue } from '../src/attributes.ts'
 import { contentOf, copyOf, toReceived } from '../src/delivery.ts'
 import { nativeDeathOf } from '../src/foreign.ts'
+import { largePayloadOf } from '../src/index.ts'
 import { toBytes, toText } from '../src/text-body.ts'
 
 const received = (names: readonly string[], body = '{}') =>
@@ -61,6 +62,18 @@ describe('a message of SQS', () => {
     expect(copyOf(delivery, { cycle: FIRST_CYCLE }).body).toBe(envelope)
     const whole = contentOf(received([], envelope), OPTIONS)
     expect(Buffer.from(whole.bytes).toString()).toBe(envelope)
+  })
+
+  it('with a pointer to a large body names its place in S3', () => {
+    const pointer = (name: string) =>
+      Buffer.from(JSON.stringify([name, { s3BucketName: 'bodies', s3Key: 'order-1' }]))
+    for (const name of [
+      'software.amazon.payloadoffloading.PayloadS3Pointer',
+      'com.amazon.sqs.javamessaging.MessageS3Pointer',
+    ])
+      expect(largePayloadOf({ bytes: pointer(name) })).toEqual({ bucket: 'bodies', key: 'order-1' })
+    expect(largePayloadOf({ bytes: pointer('another.Class') })).toBeUndefined()
+    expect(largePayloadOf({ bytes: Buffer.from('{}') })).toBeUndefined()
   })
 
   it('that SQS moved has the failure that SQS knows, after its own history', () => {
