@@ -12,8 +12,7 @@ export type Metric = MetricName | ServerMetric
 export type AnyLabel = Label | ServerLabel | 'le'
 
 /** Variables that the reader of a dashboard chooses. A query contains those that its metric has as labels. */
-export const VARIABLES = ['source', 'handler', 'sink', 'dependency'] as const
-export type Variable = (typeof VARIABLES)[number]
+export type Variable = 'source' | 'handler' | 'sink' | 'dependency'
 
 const isOfRuntime = (metric: Metric): metric is MetricName =>
   (METRIC_NAMES as readonly string[]).includes(metric)
