@@ -52,6 +52,16 @@ function parse({ data }: Pick<Msg, 'data'>): Readonly<Record<string, unknown>> {
   }
 }
 
+/** What the server writes when a message is no longer in its stream, and a consumer has not acknowledged it. */
+const REMOVED = 'Unacknowledged message was deleted'
+
+/**
+ * Returns whether the server announces that a message was removed from its stream. In a queue, acknowledgements remove
+ * messages. After a change of the leader, a consumer may know its acknowledgements later than the stream: nothing died.
+ */
+export const isRemoval = (message: Pick<Msg, 'data'>, stream: string): boolean =>
+  readAdvisory(message, stream)?.text === REMOVED
+
 /** Returns the failure as a record of the history. The server knows no error, only how often it delivered the message. */
 export const failureOf = ({ deliveries, reason, text, at }: ForeignDeath): FailureRecord => ({
   number: Math.max(1, deliveries),

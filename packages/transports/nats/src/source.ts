@@ -8,12 +8,12 @@ import {
   type ReplayMessage,
 } from '@redrive/runtime'
 import { type ConsumerInfo, type JetStreamManager, RetentionPolicy } from '@nats-io/jetstream'
-import type { NatsConnection } from '@nats-io/transport-node'
+import type { Msg, NatsConnection } from '@nats-io/transport-node'
 import { ManagedConnection } from './connection.ts'
 import { type DeclaredSource, declareForSource, existing, managerOf } from './declare.ts'
 import { replayOf, toHeaders } from './delivery.ts'
 import { type Batch, take } from './drain.ts'
-import { removeOriginal } from './foreign.ts'
+import { isRemoval, removeOriginal } from './foreign.ts'
 import { type NatsSourceOptions, resolveSourceOptions, type TopologyOptions } from './options.ts'
 import { store } from './publish.ts'
 import { readDeadLetter } from './read.ts'
@@ -48,15 +48,20 @@ export class NatsSource implements DeadLetterSource {
     try {
       const { manager, declared } = await this.#opened()
       const { topology } = this.#options
-      const read = await Promise.all(
-        batch.messages.map((message) => readDeadLetter(message, topology, manager)),
-      )
       const isQueue = declared?.retention !== RetentionPolicy.Limits
+      const isNoise = (message: Msg) =>
+        topology.dead.advisories.includes(message.subject) && isRemoval(message, this.source)
+      const noise = isQueue ? batch.messages.filter(isNoise) : []
+      const messages = batch.messages.filter((message) => !noise.includes(message))
+      await batch.release(noise)
+      const read = await Promise.all(
+        messages.map((message) => readDeadLetter(message, topology, manager)),
+      )
       const release = async () => {
         // First the original: without the advisory, it would stay in its stream unnoticed.
         const deaths = isQueue ? read.flatMap(({ death }) => death ?? []) : []
         await Promise.all(deaths.map((death) => removeOriginal(manager, death)))
-        await batch.release()
+        await batch.release(messages)
         this.#end(batch)
       }
       const deadLetters = read.map(({ deadLetter }) => deadLetter)

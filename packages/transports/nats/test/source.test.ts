@@ -118,6 +118,18 @@ describe.concurrent('dead letters of a plain consumer', () => {
     await close()
   })
 
+  it('do not include acknowledged messages that the server found removed after a failover', async () => {
+    const { stream, source, close } = await plain(RetentionPolicy.Workqueue)
+    const [, terminated = ''] = topologyOf(stream, 'billing').dead.advisories
+    const type = 'io.nats.jetstream.advisory.v1.terminated'
+    const reason = 'Unacknowledged message was deleted'
+    connection.publish(terminated, JSON.stringify({ type, stream, stream_seq: 1, reason }))
+    await until('the advisory is stored', async () => (await source.depth()) === 1)
+    expect((await source.drain({ limit: 1 })).deadLetters).toEqual([])
+    expect(await source.depth()).toBe(0)
+    await close()
+  })
+
   it('whose message is gone are set aside with the advisory', async () => {
     const { stream, source, failed, close } = await plain(RetentionPolicy.Limits)
     await failed('one')
