@@ -110,6 +110,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
+  { name: 'faults-nats-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults nats --quick', starts: faults('nats'), stops: ['nats-cluster'], shows: 'NATS JetStream: the same, with the loss of one server of three' },
   { name: 'faults-emission-quick', tier: 'nightly', minutes: 1, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
   { name: 'faults-catalog-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
   { name: 'faults-server-quick', tier: 'nightly', minutes: 2.5, command: 'pnpm faults server --quick', starts: faults('server'), shows: 'the server killed, attacked and loaded, short form' },
@@ -122,7 +123,7 @@ export const PROOFS: readonly Proof[] = [
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   { name: 'storm-grid-full', tier: 'release', minutes: 25, command: 'pnpm simulate storm --grid', starts: SIMULATION, shows: 'no retry storm at every rate, number of consumers, timeout and outage' },
-  ...['rabbitmq', 'kafka', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
+  ...['rabbitmq', 'kafka', 'nats', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
   ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'kafka', 'kafka-poison', 'postgres', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
   { name: 'console-triage', tier: 'release', minutes: 8, command: vitest('packages/console/test/browser/triage.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the same with 40,000 dead letters' },

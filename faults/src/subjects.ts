@@ -2,8 +2,17 @@ import { CATALOG } from './catalog/main.ts'
 import { EMISSION } from './emission/main.ts'
 import type { Subject } from './harness/play.ts'
 import { KAFKA } from './kafka/main.ts'
+import { NATS } from './nats/main.ts'
 import { POSTGRES } from './postgres/main.ts'
 import { RABBITMQ } from './rabbitmq/main.ts'
 import { SERVER } from './server/main.ts'
 
-export const SUBJECTS: readonly Subject[] = [RABBITMQ, POSTGRES, KAFKA, EMISSION, CATALOG, SERVER]
+export const SUBJECTS: readonly Subject[] = [
+  RABBITMQ,
+  POSTGRES,
+  KAFKA,
+  NATS,
+  EMISSION,
+  CATALOG,
+  SERVER,
+]
