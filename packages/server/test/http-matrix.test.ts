@@ -193,7 +193,7 @@ const access = [
 const pool = await database('redrive_server_matrix')
 const identity = createIdentity({
   pool,
-  audit: async () => undefined,
+  audit: async () => 1,
   publicUrl: PUBLIC_URL,
   auth: { oidc: oidcOf(ISSUER) },
   access: () => access,

@@ -150,7 +150,7 @@ export interface Stage {
 export interface StageOptions {
   readonly limits?: AppOptions['limits']
   /** Replaces the write function of the audit log. */
-  readonly write?: (entry: NewEntry, write: Audit['write']) => Promise<void>
+  readonly write?: (entry: NewEntry, write: Audit['write']) => Promise<number>
   readonly catalog?: (made: Catalog) => Catalog
   readonly desk?: (made: Operations) => Operations
   readonly approval?: 'another_person' | 'anyone'

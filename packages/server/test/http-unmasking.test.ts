@@ -24,6 +24,17 @@ const unmask = (who: string, at: number) =>
       (error: unknown) => (error as ApiError).problem,
     )
 
+/** Returns a function that resolves when it has been called this many times. */
+function barrier(times: number): () => Promise<void> {
+  const reached = Promise.withResolvers<void>()
+  let calls = 0
+  return () => {
+    calls += 1
+    if (calls === times) reached.resolve()
+    return reached.promise
+  }
+}
+
 const HOUR_MS = 3_600_000
 /** Makes all entries an hour older, as if the time had passed. */
 const anHourLater = () => tamper(pool, `update redrive_server.audit set at_ms = at_ms - ${HOUR_MS}`)
@@ -73,6 +84,32 @@ describe('original messages', () => {
     const { entries } = await audit.read({ person: caller.person, limit: 5 })
     const outcomes = entries.map(({ outcome }) => outcome).sort()
     expect(outcomes).toEqual(['denied', 'denied', 'viewed', 'viewed', 'viewed'])
+  })
+
+  test('are limited for requests to several processes: exactly the limit is shown', async () => {
+    const caller = PEOPLE['owner'] as Caller
+    // Both processes count before one of them writes, and both write before one of them counts again.
+    const [bothCounted, bothWritten] = [barrier(2), barrier(2)]
+    const count: Audit['countUnmasked'] = async (...asked) => {
+      const result = await audit.countUnmasked(...asked)
+      await bothCounted()
+      return result
+    }
+    const write: Audit['write'] = async (entry) => {
+      const sequence = await audit.write(entry)
+      await bothWritten()
+      return sequence
+    }
+    const insist = () => Promise.resolve()
+    const processes = [0, 1].map(
+      () => new Authorizer(catalog, write, insist, { perHour: 1, count }),
+    )
+    const results = await Promise.allSettled(
+      processes.map((one) => one.unmask({ caller, operation: 'getPayload' })),
+    )
+    expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    const { entries } = await audit.read({ person: caller.person, limit: 5 })
+    expect(entries.map(({ outcome }) => outcome)).toEqual(['denied', 'viewed', 'viewed'])
   })
 
   test('do not count when they are masked', async () => {

@@ -90,7 +90,7 @@ export async function worldOf(options: WorldOptions): Promise<World> {
     publicUrl,
     auth,
     access: () => world.access,
-    audit: async (entry) => void audited.push(entry),
+    audit: async (entry) => audited.push(entry),
   })
   const app = Fastify(options.server ?? {}) as unknown as FastifyInstance
   afterAll(() => app.close())

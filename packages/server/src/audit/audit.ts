@@ -14,8 +14,8 @@ export interface Audit {
   read(query: AuditQuery): Promise<AuditPage>
   /** Returns the text that replaces a value, which readers may not see. Equal values have the same text. */
   readonly seal: (value: string) => Promise<string>
-  /** Counts the original messages that a person has seen in the last hour, up to `atMost`. */
-  countUnmasked(person: string, atMost: number): Promise<UnmaskedCount>
+  /** Counts the original messages that a person has seen in the last hour, up to `atMost`. `until` is the last counted entry. */
+  countUnmasked(person: string, atMost: number, until?: number): Promise<UnmaskedCount>
 }
 
 export interface UnmaskedCount {
@@ -40,8 +40,8 @@ export function createAudit({ pool }: { readonly pool: Pool }): Audit {
   return {
     write: writer(pool),
     read: (query) => readAudit(pool, query),
-    async countUnmasked(person, atMost) {
-      const values = [person, atMost, HOUR_MS]
+    async countUnmasked(person, atMost, until = Number.MAX_SAFE_INTEGER) {
+      const values = [person, atMost, HOUR_MS, until]
       const [row] = await runOn(pool)<{ count: number; oldest_ms: string }>(COUNT_UNMASKED, values)
       const { count = 0, oldest_ms = '0' } = row ?? {}
       return { count, untilFewerMs: HOUR_MS - Number(oldest_ms) }

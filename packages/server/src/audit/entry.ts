@@ -22,5 +22,5 @@ export interface NewEntry {
   readonly facts?: Readonly<Record<string, unknown>>
 }
 
-/** Writes an entry. Resolves after the commit. If it rejects, the caller must not run the action. */
-export type WriteAudit = (entry: NewEntry) => Promise<void>
+/** Writes an entry. Resolves after the commit to its number in the chain. If it rejects, the caller must not run the action. */
+export type WriteAudit = (entry: NewEntry) => Promise<number>

@@ -24,12 +24,13 @@ select encode(hash, 'hex') as hash from redrive_server.audit where sequence = $1
 
 const NOW_MS = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
 
-/** Counts the original messages that a person has seen in the last hour, at most $2. The conditions are those of an index. */
+/** Counts the original messages that a person has seen in the last hour, at most $2, up to entry $4. The conditions are those of an index. */
 export const COUNT_UNMASKED: string = `
 select count(*)::int as count, coalesce(max(age_ms), 0) as oldest_ms
 from (
   select ${NOW_MS} - at_ms as age_ms from redrive_server.audit
   where person = $1 and outcome = 'viewed' and operation in ('getPayload', 'getSetAsidePayload')
+    and sequence <= $4
   order by sequence desc limit $2
 ) as latest
 where age_ms < $3`

@@ -21,7 +21,7 @@ type UnnumberedLink = Omit<Link, 'sequence' | 'at'>
 
 interface PendingEntry {
   readonly entry: UnnumberedLink
-  readonly resolve: () => void
+  readonly resolve: (sequence: number) => void
   readonly reject: (reason: unknown) => void
 }
 
@@ -49,8 +49,8 @@ export function writer(pool: Pool): WriteAudit {
 async function writeBatch(pool: Pool, batch: readonly PendingEntry[]): Promise<void> {
   const entries = batch.map(({ entry }) => entry)
   try {
-    await inTransaction(pool, (run) => append(run, entries), BEGIN)
-    for (const { resolve } of batch) resolve()
+    const first = await inTransaction(pool, (run) => append(run, entries), BEGIN)
+    for (const [at, { resolve }] of batch.entries()) resolve(first + at)
   } catch (error) {
     for (const { reject } of batch) reject(cannotWrite(error))
   }
@@ -62,7 +62,8 @@ interface Head {
   readonly now: string
 }
 
-async function append(run: RunSql, entries: readonly UnnumberedLink[]): Promise<void> {
+/** Appends entries and returns the number of the first one. */
+async function append(run: RunSql, entries: readonly UnnumberedLink[]): Promise<number> {
   const [head] = await run<Head>(LOCK_HEAD)
   if (head === undefined) throw new Error('the table redrive_server.audit_head is empty')
   const at = Number(head.now)
@@ -75,6 +76,7 @@ async function append(run: RunSql, entries: readonly UnnumberedLink[]): Promise<
   })
   const column = (name: keyof (typeof chained)[number]) => chained.map((one) => one[name])
   await run(APPEND, [at, ...COLUMNS.map(column), sequence, previous])
+  return sequence - entries.length + 1
 }
 
 const COLUMNS = [

@@ -36,7 +36,7 @@ export class Authorizer {
   readonly #audit: WriteAudit
   readonly #retryWrite: RetryingWriter
   readonly #unmasking: UnmaskLimit
-  /** Counts and writes the views of one person in turn. Otherwise concurrent requests near the limit reject each other. */
+  /** Counts and writes the views of one person in turn. Otherwise rejected requests would have an entry `viewed`, which counts. */
   readonly #inTurn = createTurns()
 
   constructor(
@@ -103,15 +103,15 @@ export class Authorizer {
     const { perHour } = this.#unmasking
     await this.#inTurn(audited.caller.person, async () => {
       await this.#requireUnmasked(audited, perHour - 1)
-      await this.seen(audited)
-      // Requests to other processes may have passed the first check. Now all of them are counted.
-      await this.#requireUnmasked(audited, perHour)
+      const own = await this.#write(audited, 'viewed')
+      // Requests to other processes may have passed the first check. The earlier entries of the audit log are within the limit.
+      await this.#requireUnmasked(audited, perHour, own)
     })
   }
 
-  async #requireUnmasked(audited: AuditedAction, atMost: number): Promise<void> {
+  async #requireUnmasked(audited: AuditedAction, atMost: number, until?: number): Promise<void> {
     const { perHour, count: countUnmasked } = this.#unmasking
-    const { count, untilFewerMs } = await countUnmasked(audited.caller.person, perHour + 1)
+    const { count, untilFewerMs } = await countUnmasked(audited.caller.person, perHour + 1, until)
     if (count <= atMost) return
     await this.#write(
       { ...audited, facts: { ...audited.facts, unmaskedPerHour: perHour } },
@@ -142,9 +142,9 @@ export class Authorizer {
     return result
   }
 
-  async #write(audited: AuditedAction, outcome: NewEntry['outcome']): Promise<void> {
+  async #write(audited: AuditedAction, outcome: NewEntry['outcome']): Promise<number> {
     try {
-      await this.#audit(entryOf(audited, outcome))
+      return await this.#audit(entryOf(audited, outcome))
     } catch (cause) {
       const detail = 'Cannot write the audit log, so the request was not applied. Retry later.'
       throw new ProblemError('unavailable', detail, { cause, retryAfterMs: RETRY_MS })

@@ -138,8 +138,8 @@ export async function startAuditCheckpoints(
 /** Writes an audit entry before each automatic replay run. If it cannot be written, the run does not start. */
 export const recordAutoReplay =
   (write: WriteAudit) =>
-  ({ run, source, ...facts }: AutoReplayRun): Promise<void> =>
-    write({
+  async ({ run, source, ...facts }: AutoReplayRun): Promise<void> => {
+    await write({
       caller: undefined,
       operation: 'autoReplay',
       outcome: 'requested',
@@ -147,6 +147,7 @@ export const recordAutoReplay =
       subject: run,
       facts,
     })
+  }
 
 /** Warns that the server needs no login. A forgotten development config is easy to overlook. */
 export function warnOfDevelopment({ auth: { development }, listen }: Config, log: Log): void {
