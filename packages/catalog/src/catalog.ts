@@ -1,4 +1,4 @@
-import type { DeadLetterSource, DrainedDeadLetter } from '@redrive/runtime'
+import type { DeadLetterSource } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import {
   addComment,
@@ -44,7 +44,8 @@ import {
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
 import { readSourceNames, readSourcesOf, type ResourceKind } from './read/sources.ts'
-import { type EarlierCycle, readBeforeEdit, readCycles } from './read/cycles.ts'
+import { type EarlierCycle, readCycles } from './read/cycles.ts'
+import { openBeforeEdit, openPayload, type OpenPayload } from './read/open-payload.ts'
 import { type ExpiredPage, type ExpiredQuery, readExpired } from './read/expired.ts'
 import { readTrend, type TrendPoint, type TrendQuery } from './read/trend.ts'
 import { type GroupExplanation, explainGroup } from './read/explain-group.ts'
@@ -148,9 +149,14 @@ export class Catalog {
     return readCycles(this.#reader, id)
   }
 
-  /** Returns the message of an earlier cycle before a replay edited it. Undefined: it was not edited. */
-  async beforeEdit(id: string, cycle: number): Promise<DrainedDeadLetter | undefined> {
-    return readBeforeEdit(this.#reader, this.#keys, id, cycle)
+  /** Opens the payload of a dead letter, to read its body in pieces. Undefined: it does not exist. */
+  async payload(id: string): Promise<OpenPayload | undefined> {
+    return openPayload(this.#reader, this.#keys, id)
+  }
+
+  /** Opens the payload of an earlier cycle before a replay edited it. Undefined: it was not edited. */
+  async beforeEdit(id: string, cycle: number): Promise<OpenPayload | undefined> {
+    return openBeforeEdit(this.#reader, this.#keys, id, cycle)
   }
 
   /** Returns a page of groups. */

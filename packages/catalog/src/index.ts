@@ -35,6 +35,7 @@ export type {
 } from './read/groups.ts'
 export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
 export type { EarlierCycle } from './read/cycles.ts'
+export type { OpenPayload } from './read/open-payload.ts'
 export type { ExpiredDay, ExpiredPage, ExpiredQuery } from './read/expired.ts'
 export type { ResourceKind } from './read/sources.ts'
 export type { TrendPoint, TrendQuery } from './read/trend.ts'
@@ -65,6 +66,7 @@ export type { ItemCounts, ItemState, RunState } from './replay/run/states.ts'
 export type { SchemaOf, StandardJsonSchema } from './replay/plan/schema.ts'
 export type { ConfirmResult, OutcomeResult } from './replay/outcome/confirm.ts'
 export type {
+  OpenSetAside,
   SetAsideDetail,
   SetAsideMessage,
   SetAsidePage,

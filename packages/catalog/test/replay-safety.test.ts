@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { RedriveError } from '@redrive/core'
 import { describe, expect, test } from 'vitest'
 import { catalog } from '../src/index.ts'
-import { migrated, poolOn, refusal, rows } from './rig.ts'
+import { bodyOf, migrated, poolOn, refusal, rows } from './rig.ts'
 import { failedAgain, staged } from './replay-stage.ts'
 
 const pool = await migrated('redrive_catalog_replay_safety')
@@ -789,7 +789,7 @@ describe('a changed message', () => {
     // The edited message failed again, and the original is kept.
     const [deadLetter = ''] = ids
     const before = await stage.catalog.beforeEdit(deadLetter, 1)
-    expect(before?.delivery.bytes.toString()).toBe('{"a":1}')
+    expect((await bodyOf(before?.pieces())).toString()).toBe('{"a":1}')
     expect(await stage.catalog.beforeEdit(deadLetter, 2)).toBeUndefined()
     expect(await stage.catalog.cycles(deadLetter)).toMatchObject([
       {

@@ -25,6 +25,13 @@ export async function rows<R = Record<string, unknown>>(
   return (await pool.query(text, [...values])).rows as readonly R[]
 }
 
+/** Joins the pieces of a body. */
+export async function bodyOf(pieces: AsyncIterable<Uint8Array> | undefined): Promise<Buffer> {
+  const all: Uint8Array[] = []
+  if (pieces !== undefined) for await (const piece of pieces) all.push(piece)
+  return Buffer.concat(all)
+}
+
 export const NOW: number = Math.floor(Date.now() / 60_000) * 60_000
 
 export interface Said {

@@ -9,6 +9,7 @@ import { FORGED } from './forged.ts'
 import { MASKS } from './masks.ts'
 import { TOKENS } from './tokens.ts'
 import { BOMBS } from './bombs.ts'
+import { DOWNLOADS } from './downloads.ts'
 import { SLOW } from './slow.ts'
 import { DEVELOPMENT } from './development.ts'
 import { ELSEWHERE } from './foreign-origin.ts'
@@ -21,7 +22,17 @@ import { SMUGGLING } from './smuggling.ts'
  * These scenarios take too long for `--smoke`: thousands of statements, large bodies, and clients
  * or plans that wait.
  */
-const LONG: readonly Scenario[] = [SQL, BOMBS, APPROVAL, SLOW, FORGED, GROUPS, MCP, SMUGGLING]
+const LONG: readonly Scenario[] = [
+  SQL,
+  BOMBS,
+  DOWNLOADS,
+  APPROVAL,
+  SLOW,
+  FORGED,
+  GROUPS,
+  MCP,
+  SMUGGLING,
+]
 
 const ALL: readonly Scenario[] = [
   CSRF,
@@ -33,6 +44,7 @@ const ALL: readonly Scenario[] = [
   DEVELOPMENT,
   TOKENS,
   BOMBS,
+  DOWNLOADS,
   ELSEWHERE,
   APPROVAL,
   MASKS,

@@ -32,6 +32,11 @@ export const SIZES: readonly Mutant[] = [
     'z.array(values).max(values.options.length)',
     'z.array(values).max(values.options.length * 1_000_000)',
   ]),
+  weakened('downloads', 'a body is read as a whole before it is sent', [
+    'packages/server/src/operations/dead-letters.ts',
+    'new PiecewiseOutput(fields, found.pieces,',
+    'new PiecewiseOutput(fields, ((all) => async function* () { yield Buffer.concat(await all) })(Array.fromAsync(found.pieces())),',
+  ]),
   weakened('slow', 'a request may take forever to arrive', [
     APP,
     'requestTimeout: ARRIVAL_MS,',

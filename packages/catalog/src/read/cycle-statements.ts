@@ -8,7 +8,3 @@ select c.cycle, coalesce(g.root_id, c.group_id) as "group", c.replay_id as "repl
   from redrive_catalog.failure_cycle c left join redrive_catalog.failure_group g on g.id = c.group_id
     left join redrive_catalog.payload_before p on p.dead_letter_id = c.dead_letter_id and p.cycle = c.cycle and p.part = 0
   where c.dead_letter_id = $1::uuid order by c.cycle limit 1000`
-
-export const EARLIER_PARTS: string = `
-select part, bytes, wire, key_id, wrapped_key from redrive_catalog.payload_before
-  where dead_letter_id = $1::uuid and cycle = $2 and part >= $3 order by part limit 8`

@@ -1,12 +1,9 @@
 import type { FailureRecord } from '@redrive/core'
-import type { DrainedDeadLetter } from '@redrive/runtime'
-import type { PayloadKeys } from '../encryption.ts'
 import { type StoredPreview, storedPreview } from '../ingest/preview.ts'
 import { isId } from './check.ts'
-import { EARLIER_CYCLES, EARLIER_PARTS } from './cycle-statements.ts'
+import { EARLIER_CYCLES } from './cycle-statements.ts'
 import { type HistoryEntry, recordOf } from './dead-letters.ts'
-import { decryptParts, type PartRow } from './payload.ts'
-import { ask, type Reader, reading } from './sql.ts'
+import { ask, type Reader } from './sql.ts'
 
 /** An earlier cycle of a dead letter: it was replayed and failed again. */
 export interface EarlierCycle extends StoredPreview {
@@ -38,24 +35,4 @@ export async function readCycles(reader: Reader, id: string): Promise<readonly E
 
 type CycleRow = Omit<EarlierCycle, 'history' | 'hiddenBy'> & {
   readonly history: readonly HistoryEntry[]
-}
-
-/** Returns the message of an earlier cycle before its edit, or undefined if it was not edited. */
-export async function readBeforeEdit(
-  reader: Reader,
-  keys: PayloadKeys | undefined,
-  id: string,
-  cycle: number,
-): Promise<DrainedDeadLetter | undefined> {
-  if (!isId(id)) return undefined
-  return reading(reader, async (run) => {
-    const parts: PartRow[] = []
-    // Part by part, so that each statement ends in time for a body of any size.
-    for (;;) {
-      const found = await run<PartRow>(EARLIER_PARTS, [id, cycle, parts.length])
-      if (found.length === 0) break
-      parts.push(...found)
-    }
-    return parts.length === 0 ? undefined : decryptParts(id, parts, keys)
-  })
 }

@@ -61,7 +61,7 @@ export async function readParts(
 }
 
 /** Returns the message of all its parts. */
-export async function decryptParts(
+async function decryptParts(
   id: string,
   parts: readonly PartRow[],
   keys: PayloadKeys | undefined,
@@ -77,13 +77,31 @@ export async function openParts(
   parts: readonly PartRow[],
   keys: PayloadKeys | undefined,
 ): Promise<{ readonly bytes: Buffer; readonly wire: Uint8Array | undefined }> {
-  const { key_id: keyId = null, wrapped_key: wrappedKey = null, wire = null } = parts[0] ?? {}
+  const [first] = parts
+  const decryptor = await createPartDecryptor(id, first, keys)
+  return { bytes: Buffer.concat(parts.map(decryptor.body)), wire: decryptor.wire(first) }
+}
+
+interface PartDecryptor {
+  readonly body: (row: PartRow) => Uint8Array
+  readonly wire: (first: PartRow | undefined) => Uint8Array | undefined
+}
+
+/** Returns functions for the parts of one message. The first part contains its key. */
+export async function createPartDecryptor(
+  id: string,
+  first: PartRow | undefined,
+  keys: PayloadKeys | undefined,
+): Promise<PartDecryptor> {
+  const { key_id: keyId = null, wrapped_key: wrappedKey = null } = first ?? {}
   let decrypt = (bytes: Uint8Array, _: number): Uint8Array => bytes
   if (keyId !== null && wrappedKey !== null) {
     decrypt = createDecryptor(await keyOf(keys, keyId), id, wrappedKey)
   }
-  const bytes = Buffer.concat(parts.map(({ part, bytes: piece }) => decrypt(piece, part)))
-  return { bytes, wire: wire === null ? undefined : decrypt(wire, WIRE_PART) }
+  return {
+    body: ({ part, bytes }) => decrypt(bytes, part),
+    wire: (row) => (row?.wire ? decrypt(row.wire, WIRE_PART) : undefined),
+  }
 }
 
 export interface PartRow {

@@ -56,6 +56,21 @@ select part, bytes, wire, key_id, wrapped_key
   from redrive_catalog.dead_letter_payload
   where dead_letter_id = $1::uuid and part >= $2 and part < $3 order by part`
 
+/** One part of a payload. Each statement sees one version of it: a replaced payload belongs to a later cycle. */
+export const PART: string = `
+select p.part, p.bytes, p.wire, p.key_id, p.wrapped_key, d.cycle::text as version,
+    case p.part when 0 then (select count(*) from redrive_catalog.dead_letter_payload c where c.dead_letter_id = p.dead_letter_id)::integer end as parts
+  from redrive_catalog.dead_letter_payload p join redrive_catalog.dead_letter d on d.id = p.dead_letter_id
+  where p.dead_letter_id = $1::uuid and p.part = $2`
+
+/** One part of a payload before an edit. It never changes. */
+export const EARLIER_PART: string = `
+select p.part, p.bytes, p.wire, p.key_id, p.wrapped_key, '' as version,
+    case p.part when 0 then (select count(*) from redrive_catalog.payload_before c
+      where c.dead_letter_id = p.dead_letter_id and c.cycle = p.cycle)::integer end as parts
+  from redrive_catalog.payload_before p
+  where p.dead_letter_id = $1::uuid and p.part = $2 and p.cycle = $3`
+
 export const SOURCE_NAMES: string = `
 select name from redrive_catalog.source order by name`
 

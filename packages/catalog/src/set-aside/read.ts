@@ -2,10 +2,11 @@ import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { RunSql } from '../database.ts'
 import type { PayloadKeys } from '../encryption.ts'
 import { Check, isId, PAGE, SOURCES_MAX } from '../read/check.ts'
+import { openBody } from '../read/open-payload.ts'
 import { openParts, readParts } from '../read/payload.ts'
 import { ask, cursorText, readCursor, type Reader, reading } from '../read/sql.ts'
 import { decodeMessage, encodeAny } from './codec.ts'
-import { GET_SET_ASIDE, LIST_SET_ASIDE, SET_ASIDE_PARTS } from './statements.ts'
+import { GET_SET_ASIDE, LIST_SET_ASIDE, SET_ASIDE_PART, SET_ASIDE_PARTS } from './statements.ts'
 import type { SetAsideReason } from './store.ts'
 
 /**
@@ -64,6 +65,15 @@ export interface SetAsideDetail extends SetAsideMessage {
    * numbers of their values. Undefined if the message is not complete.
    */
   readonly encodedHeaders: string | undefined
+}
+
+/** A message whose body is read in pieces, so that no process needs all of it in memory. */
+export interface OpenSetAside extends Omit<SetAsideDetail, 'bytes'> {
+  /**
+   * Returns the body in pieces of at most 1 MiB. Each is read from the database when the caller takes it. Throws if the
+   * message is deleted in between.
+   */
+  readonly pieces: () => AsyncIterable<Uint8Array>
 }
 
 export interface SetAsideQuery {
@@ -126,6 +136,23 @@ export async function readSetAside(
   })
 }
 
+/** Opens a message, to read its body in pieces. */
+export async function openSetAside(
+  reader: Reader,
+  keys: PayloadKeys | undefined,
+  id: string,
+): Promise<OpenSetAside | undefined> {
+  const message = await getSetAside(reader, id)
+  if (message === undefined) return undefined
+  const statement = (part: number) => ({ text: SET_ASIDE_PART, values: [id, part] })
+  const found = await openBody(reader, keys, id, statement)
+  if (found === undefined) return undefined
+  const { wire, pieces } = found
+  return { ...message, ...decoded(wire, EMPTY), pieces }
+}
+
+const EMPTY = new Uint8Array()
+
 /** Reads the body and the message of a row. */
 export async function readContent(
   run: RunSql,
@@ -134,9 +161,16 @@ export async function readContent(
 ): Promise<Pick<SetAsideDetail, 'bytes' | 'drained' | 'encodedHeaders'>> {
   const parts = await readParts(run, { text: SET_ASIDE_PARTS, id, bytes: size })
   const { bytes, wire } = await openParts(id, parts, keys)
-  if (wire === undefined) return { bytes, drained: undefined, encodedHeaders: undefined }
+  return { bytes, ...decoded(wire, bytes) }
+}
+
+function decoded(
+  wire: Uint8Array | undefined,
+  bytes: Uint8Array,
+): Pick<SetAsideDetail, 'drained' | 'encodedHeaders'> {
+  if (wire === undefined) return { drained: undefined, encodedHeaders: undefined }
   const drained = decodeMessage(wire, bytes)
-  return { bytes, drained, encodedHeaders: encodeAny(drained.delivery.headers).toString() }
+  return { drained, encodedHeaders: encodeAny(drained.delivery.headers).toString() }
 }
 
 interface Row {

@@ -10,6 +10,8 @@ import type { DiscardResult } from '../triage/discard.ts'
 import {
   getSetAside,
   listSetAside,
+  openSetAside,
+  type OpenSetAside,
   readSetAside,
   type SetAsideDetail,
   type SetAsideMessage,
@@ -27,6 +29,8 @@ export interface SetAside {
   get(id: string): Promise<SetAsideMessage | undefined>
   /** Returns one message with its body and headers, or undefined if it does not exist. */
   read(id: string): Promise<SetAsideDetail | undefined>
+  /** Opens one message, to read its body in pieces. Undefined: it does not exist. */
+  open(id: string): Promise<OpenSetAside | undefined>
   /**
    * Requests a replay of open messages to their origin. Nothing is published before `approve`. `withoutHeaders` names
    * headers to leave out, for example one that is too large to publish. Default: none.
@@ -69,6 +73,7 @@ export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): 
     list: (query = {}) => listSetAside(reader, query),
     get: (id) => getSetAside(reader, id),
     read: (id) => readSetAside(reader, keys, id),
+    open: (id) => openSetAside(reader, keys, id),
     requestReplay: (ids, { by, withoutHeaders = [] }) =>
       changeStatus(pool, { from: ['open'], to: 'requested', withoutHeaders }, ids, by),
     approve: change({

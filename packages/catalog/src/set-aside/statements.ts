@@ -44,6 +44,12 @@ select part, bytes, wire, key_id, wrapped_key
   from redrive_catalog.set_aside_payload
   where set_aside_id = $1::uuid and part >= $2 and part < $3 order by part`
 
+/** One part of a body. It never changes. */
+export const SET_ASIDE_PART: string = `
+select p.part, p.bytes, p.wire, p.key_id, p.wrapped_key, '' as version,
+    case p.part when 0 then (select count(*) from redrive_catalog.set_aside_payload c where c.set_aside_id = p.set_aside_id)::integer end as parts
+  from redrive_catalog.set_aside_payload p where p.set_aside_id = $1::uuid and p.part = $2`
+
 /** Locks in the order of ids, as the ingest does. */
 export const LOCK_SET_ASIDE: string = `
 select a.id, a.requested_by from redrive_catalog.set_aside a

@@ -7,7 +7,8 @@ import { ProblemError } from '../access/problem-error.ts'
 import type { Identity } from '../identity/port.ts'
 import type { Operations } from '../operations/operations.ts'
 import { etagOf } from '../operations/etag.ts'
-import type { How } from '../operations/handlers.ts'
+import type { How, PiecewiseOperation } from '../operations/handlers.ts'
+import { piecewiseJson, type PiecewiseOutput } from '../operations/piecewise.ts'
 import { callerOf } from './caller.ts'
 import { type Idempotency, type Outgoing, requestName } from './idempotency.ts'
 import { type AnyInput, idempotencyKeyOf, inputOf } from './input.ts'
@@ -25,6 +26,11 @@ type AnyHandler = (caller: Caller, input: AnyInput, how: How) => Promise<unknown
 
 /** Operations with a larger body limit. */
 const BODY_LIMITS: { readonly [K in Operation]?: number } = { planReplay: PLAN_BYTES }
+
+const PIECEWISE: ReadonlySet<Operation> = new Set<PiecewiseOperation>([
+  'getPayload',
+  'getSetAsidePayload',
+])
 
 /** Registers a route for every operation. The caller must add the authentication hook to the same scope. */
 export function registerApi(app: FastifyInstance, parts: ApiDeps): void {
@@ -55,10 +61,12 @@ function handlerOf(operation: Operation, route: Route, parts: ApiDeps): RouteHan
   if (!isMutation(route)) {
     return async (request, reply) => {
       const input = read(request)
-      return send(
-        reply,
-        await respond(callerOf(request), input, { request: undefined, signal: NEVER }),
-      )
+      const how = { request: undefined, signal: NEVER }
+      if (!PIECEWISE.has(operation)) {
+        return send(reply, await respond(callerOf(request), input, how))
+      }
+      const output = (await handle(callerOf(request), input, how)) as AnyPiecewise
+      return sendPieces(reply, output, route)
     }
   }
   return async (request, reply) => {
@@ -78,12 +86,24 @@ function handlerOf(operation: Operation, route: Route, parts: ApiDeps): RouteHan
 /** A signal that never fires: a mutation is completed even if the client disconnects. */
 const NEVER: AbortSignal = new AbortController().signal
 
+const JSON_TYPE = 'application/json; charset=utf-8'
+
 function send(reply: FastifyReply, { status, text, etag }: Outgoing): FastifyReply {
   if (etag !== undefined) reply.header('etag', etag)
   reply.code(status)
-  return text === undefined
-    ? reply.send()
-    : reply.type('application/json; charset=utf-8').send(text)
+  return text === undefined ? reply.send() : reply.type(JSON_TYPE).send(text)
+}
+
+type AnyPiecewise = PiecewiseOutput<{ bytes: string; text?: string }>
+
+/** Sends an output in pieces. The client decides the pace: a piece is read after the one before was sent. */
+function sendPieces(reply: FastifyReply, output: AnyPiecewise, route: Route): FastifyReply {
+  // Removes fields that the schema does not contain.
+  const { bytes: _, ...fields } = route.output.parse({ ...output.fields, bytes: '' }) as {
+    bytes: string
+  }
+  const text = piecewiseJson({ fields, pieces: output.pieces, withText: output.withText })
+  return reply.type(JSON_TYPE).send(Readable.from(text))
 }
 
 const STREAM_TYPES = {

@@ -3,12 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import cookie from '@fastify/cookie'
 import type { Operation } from '@redrive/api'
 import { type Route, ROUTES } from '@redrive/api/internal'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyRequest,
-  LogController,
-} from 'fastify'
+import fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest } from 'fastify'
 import type { Pool } from 'pg'
 import { ProblemError } from '../access/problem-error.ts'
 import type { Operations } from '../operations/operations.ts'
@@ -36,6 +31,7 @@ import {
 import { sendProblem } from './problem.ts'
 import { tlsServerFactory } from './tls-server.ts'
 import { registerReference } from './reference.ts'
+import { RequestLog } from './request-log.ts'
 import { Streams } from './streams.ts'
 
 export interface AppOptions {
@@ -65,11 +61,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const app = fastify({
     ...(keyPair === undefined ? {} : { serverFactory: tlsServerFactory(keyPair) }),
     loggerInstance: options.logger,
-    // The hook below logs one line instead. Fastify logs the URL, which can contain keys and message texts.
-    logController: new LogController({
-      disableRequestLogging: true,
-      requestIdLogLabel: 'requestId',
-    }),
+    logController: new RequestLog(),
     genReqId: () => randomUUID(),
     requestIdHeader: false,
     rewriteUrl: ({ url = '/' }) => withoutBase(url, base),

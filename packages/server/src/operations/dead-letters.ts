@@ -1,13 +1,13 @@
 import type { Output, Input } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import type { DeadLetterQuery } from '@redrive/catalog'
-import type { DrainedDeadLetter } from '@redrive/runtime'
 import { allows } from '../access/allow.ts'
 import { ProblemError } from '../access/problem-error.ts'
 import { auditedFilter, only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
+import { PiecewiseOutput } from './piecewise.ts'
 import { omitUndefined } from './present.ts'
 import { narrowedFor } from './payload-filters.ts'
 import { readFilter } from './filter.ts'
@@ -66,14 +66,13 @@ export function deadLetters(parts: OperationDeps): Handlers<DeadLetters> {
       const facts = { reason, ...omitUndefined({ cycle }) }
       const audited = { caller, operation: 'getPayload', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'deadLetter', id, 'view_unmasked')
-      const drained =
-        cycle === undefined
-          ? (await catalog.deadLetter(id))?.drained
-          : await catalog.beforeEdit(id, cycle)
-      if (drained === undefined)
-        throw cycle === undefined ? notFound('deadLetter') : notEdited(cycle)
+      const found =
+        cycle === undefined ? await catalog.payload(id) : await catalog.beforeEdit(id, cycle)
+      if (found === undefined) throw cycle === undefined ? notFound('deadLetter') : notEdited(cycle)
       await guard.unmask({ ...audited, source })
-      return payloadOf(drained)
+      const { headers, key, contentType } = found.drained.delivery
+      const fields = { headers: { ...headers }, key, contentType }
+      return new PiecewiseOutput(fields, found.pieces, { withText: true })
     },
 
     async listCycles(caller, { params: { id } }) {
@@ -126,24 +125,6 @@ const notEdited = (cycle: number) =>
     'not_found',
     `No body of cycle ${cycle} is kept, because no replay of it edited the body. Leave out "cycle".`,
   )
-
-function payloadOf({ delivery }: DrainedDeadLetter): Output<'getPayload'> {
-  const { bytes, headers, key, contentType } = delivery
-  const text = textOf(bytes)
-  return {
-    bytes: Buffer.from(bytes).toString('base64'),
-    headers: { ...headers },
-    key,
-    contentType,
-    ...(text === undefined ? {} : { text }),
-  }
-}
-
-/** Returns the bytes as text, or undefined if they are not valid UTF-8. */
-export function textOf(bytes: Uint8Array): string | undefined {
-  const text = Buffer.from(bytes).toString('utf8')
-  return Buffer.from(text, 'utf8').equals(bytes) ? text : undefined
-}
 
 /** 100,000 dead letters: a spreadsheet can open this many. */
 const EXPORT_MAX = 100_000

@@ -2,7 +2,6 @@ import type { Output } from '@redrive/api'
 import type { Action } from '@redrive/api/enums'
 import type { PatchOperation, ReplayChange } from '@redrive/catalog'
 import { allows } from '../access/allow.ts'
-import { textOf } from './dead-letters.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 
@@ -58,3 +57,9 @@ function viewOfEdit(edit: Uint8Array, isUnmasked: boolean): ChangeView {
 /** Removes the value of a `test` operation, which is a value of the bodies. Written values are new and stay. */
 const withoutTested = (one: PatchOperation): PatchOperation | Omit<PatchOperation, 'value'> =>
   one.op === 'test' ? { op: one.op, path: one.path } : one
+
+/** Returns the bytes as text, or undefined if they are not valid UTF-8. */
+function textOf(bytes: Uint8Array): string | undefined {
+  const text = Buffer.from(bytes).toString('utf8')
+  return Buffer.from(text, 'utf8').equals(bytes) ? text : undefined
+}

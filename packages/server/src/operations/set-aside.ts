@@ -5,6 +5,7 @@ import { only } from './audit-facts.ts'
 import { type AuditedAction, notFound } from './authorize.ts'
 import type { OperationDeps } from './context.ts'
 import type { Handlers } from './handlers.ts'
+import { PiecewiseOutput } from './piecewise.ts'
 import { omitUndefined } from './present.ts'
 import { shownSetAside } from './shown.ts'
 import { allowedSources } from './sources.ts'
@@ -44,14 +45,13 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
       const facts = { reason }
       const audited = { caller, operation: 'getSetAsidePayload', subject: id, facts } as const
       const source = await guard.sourceOf(audited, 'setAside', id, 'view_unmasked')
-      const found = await catalog.setAside.read(id)
+      const found = await catalog.setAside.open(id)
       if (found === undefined) throw notFound('setAside')
       await guard.unmask({ ...audited, source })
-      const { bytes, encodedHeaders, drained } = found
-      return {
-        bytes: Buffer.from(bytes).toString('base64'),
-        ...omitUndefined({ encodedHeaders, envelope: drained && { ...drained.envelope } }),
-      }
+      const { encodedHeaders, drained } = found
+      const envelope = drained && { ...drained.envelope }
+      const fields = omitUndefined({ encodedHeaders, envelope })
+      return new PiecewiseOutput(fields, found.pieces, { withText: false })
     },
 
     replaySetAside: (caller, { body: { ids, withoutHeaders = [] } }) => {
