@@ -93,7 +93,7 @@ export async function settleMessages(
   key: string,
 ): Promise<number> {
   const { changed } = await client.call(action, { body }, { idempotencyKey: key })
-  await refreshMessages()
+  await queryClient.invalidateQueries({ queryKey: ['overview'] })
   return changed
 }
 
@@ -110,7 +110,7 @@ export async function setOutcome(
 }
 
 /** Loads everything again that shows messages. Lists start at their first page. */
-async function refreshMessages(): Promise<void> {
+export async function refreshMessages(): Promise<void> {
   const keys = ['message', 'messages', 'message-replays', 'groups', 'group', 'overview']
   await Promise.all([
     queryClient.resetQueries({ queryKey: ['message-pages'] }),

@@ -102,6 +102,32 @@ test('the reason of a discard is kept until its comment is stored', async () => 
   await close()
 })
 
+test('the reason of discarded messages is kept until its comment is stored', async () => {
+  const { page, close } = await openTab(browser)
+  const group = await cause('picked', 3)
+  await page.goto(`${stage.url}/messages?q=source%3Apicked`)
+  for (const key of ['order-0', 'order-1']) {
+    await page.getByRole('checkbox', { name: `Select ${key}`, exact: true }).check()
+  }
+  await page.getByRole('button', { name: 'Discard 2…' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('textbox', { name: 'Reason' }).fill('Agreed with finance')
+  await refuse(page, '**/comments', 429, 'too_many_requests')
+  await dialog.getByRole('button', { name: 'Discard 2 messages' }).click()
+  await dialog.getByText(/the reason is not saved as a comment\. Try again later\./).waitFor()
+  expect(await dialog.getByRole('textbox', { name: 'Reason' }).inputValue()).toBe(
+    'Agreed with finance',
+  )
+  await page.unroute('**/comments')
+  await dialog.getByRole('button', { name: 'Save the reason' }).click()
+  await dialog.waitFor({ state: 'detached' })
+  // The discarded messages leave the list, and the group has the reason with the true number.
+  await page.getByRole('link', { name: 'order-1', exact: true }).waitFor({ state: 'detached' })
+  const comments = await stage.catalog.comments(group)
+  expect(comments.map(({ text }) => text)).toEqual(['Discarded 2: Agreed with finance'])
+  await close()
+})
+
 test('a discard without its comment ends the selection when the dialog is closed', async () => {
   const { page, close } = await openTab(browser)
   await cause('closed', 2)

@@ -1,6 +1,5 @@
 import type { Action } from '@redrive/api/enums'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
 import { Button } from '../../components/button.tsx'
 import { idsText } from '../../data/kept.ts'
 import { useMe } from '../../data/me.ts'
@@ -9,7 +8,7 @@ import { canSomewhere, refusal } from '../../data/permissions.ts'
 import { useKeys } from '../../keys.ts'
 import { SelectionBar } from '../../list/list-parts.tsx'
 import { countOf, countText } from '../../words/numbers.ts'
-import { type MessageDialog, SettleDialog } from '../message/settle-dialog.tsx'
+import type { MessageDialog } from '../message/settle-dialog.tsx'
 
 /** 1,000 messages: the most that the API accepts as a list of ids. */
 const IDS_MAX = 1_000
@@ -17,18 +16,28 @@ const IDS_MAX = 1_000
 export interface MessagesBarProps {
   readonly messages: readonly MessageRow[]
   readonly onClear: () => void
+  /** Opens the dialog of a discard or restore. It must stay open when the messages leave the list. */
+  readonly onSettle: (settling: Settling) => void
+}
+
+/** Messages to discard or restore, as they were when the dialog was opened. */
+export interface Settling {
+  readonly kind: MessageDialog
+  readonly messages: readonly MessageRow[]
+  readonly onDone: () => void
 }
 
 /** Actions on the selected messages. */
-export function MessagesBar({ messages, onClear }: MessagesBarProps) {
+export function MessagesBar({ messages, onClear, onSettle }: MessagesBarProps) {
   const me = useMe()
   const navigate = useNavigate()
-  const [dialog, setDialog] = useState<MessageDialog>()
   const sources = [...new Set(messages.map(({ source }) => source))]
   const refusalOf = (action: Action) =>
     sources.map((source) => refusal(me, action, source)).find((reason) => reason !== undefined)
   const open = messages.filter(({ status }) => status === 'open')
   const discarded = messages.filter(({ status }) => status === 'discarded')
+  const discard = () => onSettle({ kind: 'discard', messages: open, onDone: onClear })
+  const restore = () => onSettle({ kind: 'restore', messages: discarded, onDone: onClear })
   const none = open.length === 0 ? 'None of these messages is open.' : undefined
   const tooMany =
     messages.length > IDS_MAX
@@ -42,7 +51,7 @@ export function MessagesBar({ messages, onClear }: MessagesBarProps) {
     void navigate({ to: '/replays/new', search: { ids: idsText(open.map(({ id }) => id)) } })
   useKeys({
     ...(noReplay === undefined ? { r: replay } : {}),
-    ...(noDiscard === undefined ? { d: () => setDialog('discard') } : {}),
+    ...(noDiscard === undefined ? { d: discard } : {}),
   })
   return (
     <SelectionBar label="Selected messages" onClear={onClear}>
@@ -53,27 +62,15 @@ export function MessagesBar({ messages, onClear }: MessagesBarProps) {
         </Button>
       ) : null}
       {canSomewhere(me, 'discard') ? (
-        <Button size="small" disabledReason={noDiscard} onClick={() => setDialog('discard')}>
+        <Button size="small" disabledReason={noDiscard} onClick={discard}>
           Discard {countText(open.length)}…
         </Button>
       ) : null}
       {canSomewhere(me, 'discard') && discarded.length > 0 ? (
-        <Button
-          size="small"
-          disabledReason={refusalOf('discard') ?? tooMany}
-          onClick={() => setDialog('restore')}
-        >
+        <Button size="small" disabledReason={refusalOf('discard') ?? tooMany} onClick={restore}>
           Restore {countText(discarded.length)}…
         </Button>
       ) : null}
-      {dialog === undefined ? null : (
-        <SettleDialog
-          kind={dialog}
-          messages={dialog === 'discard' ? open : discarded}
-          onClose={() => setDialog(undefined)}
-          onDone={onClear}
-        />
-      )}
     </SelectionBar>
   )
 }

@@ -16,7 +16,7 @@ import { messagePath } from '../../paths.ts'
 import type { ColumnName } from '../../words/message-columns.ts'
 import { frozenFilter } from '../../words/message-filter.ts'
 import { cappedText } from '../../words/numbers.ts'
-import { MessagesBar } from './messages-bar.tsx'
+import { MessagesBar, type Settling } from './messages-bar.tsx'
 import { MessagesTable } from './messages-table.tsx'
 
 /** Whether a replay of a filter can be planned: only open messages, and the permission on each named source. */
@@ -36,11 +36,12 @@ export interface MessagesListProps {
   /** Why the next page could not be loaded. */
   readonly error: Error | null
   readonly onRetry: () => void
+  readonly onSettle: (settling: Settling) => void
 }
 
 /** The loaded messages, with their selection and its actions. */
 export function MessagesList(props: MessagesListProps) {
-  const { rows, added, columns, filter, hasMore, onMore, error, onRetry } = props
+  const { rows, added, columns, filter, hasMore, onMore, error, onRetry, onSettle } = props
   const navigate = useNavigate()
   const me = useMe()
   const now = useNow()
@@ -109,7 +110,9 @@ export function MessagesList(props: MessagesListProps) {
           onMore={onMore}
         />
       </Card>
-      {chosen.length === 0 ? null : <MessagesBar messages={chosen} onClear={clear} />}
+      {chosen.length === 0 ? null : (
+        <MessagesBar messages={chosen} onClear={clear} onSettle={onSettle} />
+      )}
     </>
   )
 }

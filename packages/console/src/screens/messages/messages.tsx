@@ -1,7 +1,7 @@
 import { ApiError } from '@redrive/api'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useMemo } from 'react'
+import { useMemo, useState } from 'react'
 import { useNow } from '../../clock.ts'
 import { Card } from '../../components/card.tsx'
 import { Empty, LoadError, Skeleton } from '../../components/feedback.tsx'
@@ -24,6 +24,8 @@ import {
 import { MESSAGE_RANGES, type MessageRange } from '../../address-values.ts'
 import { messageFilter, messageFilterKeys } from '../../words/message-filter.ts'
 import { currentRows } from '../../words/message-rows.ts'
+import { SettleDialog } from '../message/settle-dialog.tsx'
+import type { Settling } from './messages-bar.tsx'
 import { NoMessages, NoneSoFar, RANGE_NAMES } from './messages-empty.tsx'
 import { MessagesList } from './messages-list.tsx'
 import './messages.css'
@@ -58,6 +60,7 @@ export function Messages() {
   const keys = useMemo(() => messageFilterKeys(valuesOf(rows)), [rows])
   const headers = useMemo(() => headerColumns(rows), [rows])
   const shown = useMemo(() => parseColumns(columns), [columns])
+  const [settling, setSettling] = useState<Settling>()
   const searchedTo = found.data?.pages.at(-1)?.searchedTo
   const refusal = found.error instanceof ApiError ? found.error.problem.detail : undefined
   return (
@@ -117,12 +120,16 @@ export function Messages() {
           hasMore={found.hasNextPage}
           error={found.error}
           onRetry={() => void found.fetchNextPage()}
+          onSettle={setSettling}
           onMore={
             found.hasNextPage && !found.isFetchingNextPage && found.error === null
               ? () => void found.fetchNextPage()
               : undefined
           }
         />
+      )}
+      {settling === undefined ? null : (
+        <SettleDialog {...settling} onClose={() => setSettling(undefined)} />
       )}
     </Page>
   )
