@@ -155,12 +155,26 @@ export const selectionRequest = z
   })
   .meta({ id: 'SelectionRequest' })
 
-export const decision = z.strictObject({
-  ids,
-  as: z
-    .enum(['resolved', 'open'])
-    .describe('`resolved`: the replay took effect; `open`: it can be replayed again'),
-})
+const as = z
+  .enum(['resolved', 'open'])
+  .describe('`resolved`: the replay took effect; `open`: it can be replayed again')
+const NOT_A_DECISION = 'expected "as" with either "ids" or "filter", and no other field'
+
+export const decision = z.union(
+  [
+    z.strictObject({ ids, as }, NOT_A_DECISION),
+    z.strictObject(
+      {
+        filter: filter.describe(
+          'Selects messages with an unknown outcome and not returned ones, at most 10,000 in one request',
+        ),
+        as,
+      },
+      NOT_A_DECISION,
+    ),
+  ],
+  NOT_A_DECISION,
+)
 
 const path = z.string().max(1_000)
 const operation = z.union([

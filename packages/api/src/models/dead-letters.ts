@@ -128,5 +128,9 @@ export const frozenSelection = z
   .meta({ id: 'Selection' })
 
 export const outcomesSet = z
-  .object({ changed: count, skipped: z.array(id) })
+  .object({
+    changed: count,
+    skipped: z.array(id).describe('Ids of messages whose outcome is already known; at most 1,000'),
+    hasMore: z.boolean().optional().describe('More messages match the filter. Send it again'),
+  })
   .meta({ id: 'OutcomesSet' })

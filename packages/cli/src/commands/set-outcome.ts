@@ -1,4 +1,4 @@
-import type { Client } from '@redrive/api'
+import type { Client, Input } from '@redrive/api'
 import { isBoundedFilter } from '@redrive/api/filter'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
@@ -17,13 +17,13 @@ export interface SetOutcomeOptions extends CommonOptions {
   readonly run?: string
 }
 
-/** States and statuses without a known outcome. */
+/** States of items without a known outcome. */
 const UNDECIDED = ['unknown', 'not_returned'] as const
 /** 200: the largest page that the API allows. */
 const PAGE_SIZE = 200
 /** 1,000: the largest number of ids in one request. */
 const IDS_MAX = 1_000
-/** Bounds a filter without a time. These statuses are rare and have an index, so their age does not matter. */
+/** Bounds a filter without a time. Messages without a known outcome are rare, so their age does not matter. */
 const ANY_AGE = 'after:3650d'
 
 /** Sets the outcome of replays without a known one: by id, of a run, or by a filter. */
@@ -33,15 +33,16 @@ export async function setOutcome(
   options: SetOutcomeOptions,
 ): Promise<ExitCode> {
   const client = connect(io, options)
-  const ids = await undecidedIds(io, client, words, options)
   let changed = 0
   const skipped: string[] = []
-  for (let from = 0; from < ids.length; from += IDS_MAX) {
-    const body = { ids: ids.slice(from, from + IDS_MAX), as: options.as }
+  for await (const body of requestsOf(io, client, words, options)) {
     const result = await mutate(io, client, options, 'setOutcomes', { body })
     if (result === undefined) return EXIT.ok
     changed += result.output.changed
     skipped.push(...result.output.skipped)
+    // Without a change, the same request would return the same again.
+    const canContinue = result.output.hasMore === true && result.output.changed > 0
+    if ('filter' in body && !canContinue) break
   }
   print(io, options, {
     json: { changed, skipped },
@@ -51,12 +52,14 @@ export async function setOutcome(
   return batchExit(changed, skipped.length)
 }
 
-async function undecidedIds(
+/** Yields the requests. The one of a filter is repeated as long as more messages match. */
+async function* requestsOf(
   io: Io,
   client: Client,
   words: readonly string[],
-  { id = [], run }: SetOutcomeOptions,
-): Promise<readonly string[]> {
+  options: SetOutcomeOptions,
+): AsyncGenerator<Input<'setOutcomes'>['body'], void, undefined> {
+  const { id = [], run, as } = options
   const ways = [id.length > 0, run !== undefined, words.length > 0].filter(Boolean)
   if (ways.length !== 1) {
     throw new CommandError(
@@ -64,12 +67,18 @@ async function undecidedIds(
       'Expected one of: a filter such as group:7f3a, --run with the id of a run, or --id with ids of messages.',
     )
   }
-  if (id.length > 0) return certainIds(io, client, 'message', id)
-  if (run !== undefined) return idsOfRun(io, client, await resolveUniqueId(io, client, 'run', run))
-  const { text, fields } = await readFilter(io, client, words, { isUnique: true })
-  const statuses = fields.statuses === undefined ? UNDECIDED.map((one) => `status:${one}`) : []
-  const bound = isBoundedFilter(fields) ? [] : [ANY_AGE]
-  return idsMatching(io, client, [text, ...statuses, ...bound].join(' '))
+  if (words.length > 0) {
+    const { text, fields } = await readFilter(io, client, words, { isUnique: true })
+    const filter = isBoundedFilter(fields) ? text : `${text} ${ANY_AGE}`
+    for (;;) yield { filter, as }
+  }
+  const ids =
+    run === undefined
+      ? await certainIds(io, client, 'message', id)
+      : await idsOfRun(io, client, await resolveUniqueId(io, client, 'run', run))
+  for (let from = 0; from < ids.length; from += IDS_MAX) {
+    yield { ids: ids.slice(from, from + IDS_MAX), as }
+  }
 }
 
 async function idsOfRun(io: Io, client: Client, id: string): Promise<readonly string[]> {
@@ -81,16 +90,5 @@ async function idsOfRun(io: Io, client: Client, id: string): Promise<readonly st
     ids.push(...items.map(({ deadLetter }) => deadLetter))
     after = items.at(-1)?.position ?? -1
     if (items.length < PAGE_SIZE) return ids
-  }
-}
-
-async function idsMatching(io: Io, client: Client, filter: string): Promise<readonly string[]> {
-  const ids: string[] = []
-  for (let cursor: string | undefined; ; ) {
-    const query = { filter, limit: PAGE_SIZE, ...(cursor === undefined ? {} : { cursor }) }
-    const page = await client.call('listDeadLetters', { query }, { signal: io.signal })
-    ids.push(...page.deadLetters.map(({ id }) => id))
-    cursor = page.nextCursor
-    if (cursor === undefined) return ids
   }
 }

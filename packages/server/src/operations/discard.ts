@@ -8,6 +8,7 @@ import { type AuditedAction, notFound } from './authorize.ts'
 import type { Handlers } from './handlers.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
+import { setOutcomesByFilter } from './outcomes.ts'
 import { selectionQuery } from './selection-query.ts'
 
 type Selection = { readonly ids: readonly string[] } | { readonly group: string }
@@ -47,8 +48,11 @@ export function settle(
       )
     },
 
-    async setOutcomes(caller, { body: { ids, as } }) {
+    async setOutcomes(caller, { body }) {
+      const { as } = body
       const audited = { caller, operation: 'setOutcomes', facts: { as } } as const
+      if ('filter' in body) return setOutcomesByFilter(parts, audited, body)
+      const { ids } = body
       const work = (selection: Selection) =>
         catalog.replays.setOutcome('ids' in selection ? selection.ids : [], {
           as,

@@ -1,0 +1,95 @@
+import type { Output } from '@redrive/api'
+import type { Catalog, DeadLetterQuery } from '@redrive/catalog'
+import { ProblemError } from '../access/problem-error.ts'
+import { auditedFilter, only } from './audit-facts.ts'
+import type { AuditedAction } from './authorize.ts'
+import type { OperationDeps } from './context.ts'
+import { readFilter } from './filter.ts'
+import { narrowedFor, valuesNeed } from './payload-filters.ts'
+import { omitUndefined } from './present.ts'
+
+/** The statuses without a known outcome. */
+const UNDECIDED = ['unknown', 'not_returned'] as const
+/** 10,000 messages per request: ten transactions, some seconds. A client repeats the request for more. */
+const REQUEST_MAX = 10_000
+/** 200: the largest page of the catalog. */
+const PAGE_SIZE = 200
+/** 1,000 ids: as many as a request may contain. */
+const BATCH_SIZE = 1_000
+
+type OutcomesSet = Output<'setOutcomes'>
+
+/** Sets the outcome of the messages that match a filter and have no known outcome. */
+export async function setOutcomesByFilter(
+  parts: OperationDeps,
+  audited: AuditedAction & { readonly operation: 'setOutcomes' },
+  { filter, as }: { readonly filter: string; readonly as: 'resolved' | 'open' },
+): Promise<OutcomesSet> {
+  const { catalog, guard } = parts
+  const sealed = await auditedFilter(parts.sealValue, filter)
+  const asked = { ...audited, facts: { as, filter: sealed } }
+  const { ids, sources, hasMore } = await undecided(catalog, await queryOf(parts, asked, filter))
+  if (ids.length === 0) return { changed: 0, skipped: [] }
+  const about = omitUndefined({ source: only(sources) })
+  const facts = { ...asked.facts, sources, count: ids.length }
+  return guard.mutate({ ...asked, ...about, facts }, async () => {
+    let changed = 0
+    const skipped: string[] = []
+    for (let from = 0; from < ids.length; from += BATCH_SIZE) {
+      const batch = ids.slice(from, from + BATCH_SIZE)
+      const done = await catalog.replays.setOutcome(batch, { as, by: audited.caller.person })
+      changed += done.changed
+      skipped.push(...done.skipped)
+    }
+    return { changed, skipped: skipped.slice(0, BATCH_SIZE), ...(hasMore ? { hasMore } : {}) }
+  })
+}
+
+/** Parses a filter and limits it to the sources where the caller may set outcomes. */
+async function queryOf(
+  parts: OperationDeps,
+  audited: AuditedAction,
+  filter: string,
+): Promise<DeadLetterQuery> {
+  const wanted = readFilter(filter)
+  const { statuses = UNDECIDED } = wanted
+  if (statuses.some((one) => !(UNDECIDED as readonly string[]).includes(one))) throw notUndecided()
+  for (const source of wanted.sources ?? []) {
+    await parts.guard.check(audited, source, [
+      'replay',
+      ...valuesNeed(parts.reading, source, wanted),
+    ])
+  }
+  const sources = await narrowedFor(parts, audited, wanted, 'replay')
+  return { ...wanted, statuses, ...omitUndefined({ sources }) }
+}
+
+const notUndecided = () =>
+  new ProblemError(
+    'invalid',
+    `Remove "status" from the filter, or use ${UNDECIDED.map((one) => `status:${one}`).join(' and ')}: other outcomes are already known.`,
+  )
+
+interface Undecided {
+  readonly ids: readonly string[]
+  readonly sources: readonly string[]
+  readonly hasMore: boolean
+}
+
+/** Reads all matching messages before one is changed, because a change removes it from its page. */
+async function undecided(catalog: Catalog, query: DeadLetterQuery): Promise<Undecided> {
+  const ids: string[] = []
+  const sources = new Set<string>()
+  let cursor: string | undefined
+  do {
+    if (query.sources?.length === 0) break
+    const page = { ...query, limit: PAGE_SIZE, ...omitUndefined({ cursor }) }
+    const { deadLetters, nextCursor } = await catalog.deadLetters(page)
+    for (const { id, source } of deadLetters) {
+      ids.push(id)
+      sources.add(source)
+    }
+    cursor = nextCursor
+  } while (cursor !== undefined && ids.length < REQUEST_MAX)
+  return { ids, sources: [...sources], hasMore: cursor !== undefined }
+}
