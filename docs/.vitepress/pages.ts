@@ -12,6 +12,7 @@ export const SECTIONS: readonly Section[] = [
       ['Get started', 'get-started'],
       ['First minutes with the server', 'first-minutes'],
       ['Choose packages', 'choose-packages'],
+      ['TypeScript, Node, bundlers', 'projects'],
       ['Comparison', 'comparison'],
     ],
   },
