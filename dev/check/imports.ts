@@ -43,6 +43,8 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/stores/redis', mayImport: [...PORTS, 'redis-internal'] },
   { folder: 'packages/stores/*', mayImport: PORTS },
   { folder: 'packages/telemetry', mayImport: PORTS },
+  // It shares the HTTP client and the check of addresses with the sinks.
+  { folder: 'packages/alerts', mayImport: [...PORTS, 'sinks'] },
   // They put consumers into frameworks. The memory transport is for tests of users.
   { folder: 'packages/fastify', mayImport: PORTS },
   { folder: 'packages/nestjs', mayImport: [...PORTS, 'transports/memory'] },
@@ -60,7 +62,7 @@ export const ROOMS: readonly Room[] = [
   // One definition of the API for the server, the command line and the console, which runs in a
   // browser.
   { folder: 'packages/api', mayImport: [], node: false },
-  { folder: 'packages/server', mayImport: [...PORTS, 'api', 'catalog', 'postgres-internal', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog'] },
+  { folder: 'packages/server', mayImport: [...PORTS, 'alerts', 'api', 'catalog', 'postgres-internal', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'alerts', 'api', 'catalog'] },
   { folder: 'packages/doctor', mayImport: PORTS, testsMayImport: [...TEST_TOOLS, 'transports/*', 'catalog'] },
   { folder: 'packages/storm', mayImport: [...PORTS, 'transports/memory'] },
   { folder: 'packages/cli', mayImport: [...PORTS, 'api', 'catalog', 'doctor', 'server', 'storm', 'telemetry'], compositionMayImport: CONCRETE, testsMayImport: [...TEST_TOOLS, ...CONCRETE, 'api', 'catalog', 'doctor', 'server'] },
@@ -74,9 +76,9 @@ export const ROOMS: readonly Room[] = [
   // The expected class of real errors, as data. Only its tests use the packages.
   { folder: 'classification', mayImport: [], testsMayImport: ['core', 'dev/support'], node: false, outside: false },
   { folder: 'simulation', mayImport: [...PORTS, 'storm', 'transports/memory', 'testing'] },
-  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
+  { folder: 'faults', mayImport: [...PORTS, ...CONCRETE, 'alerts', 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
   // Examples are programs of users.
-  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'fastify', 'nestjs', 'catalog', 'telemetry', 'testing'], internal: false },
+  { folder: 'examples/*', mayImport: [...PORTS, ...CONCRETE, 'fastify', 'nestjs', 'alerts', 'catalog', 'telemetry', 'testing'], internal: false },
   { folder: 'bench', mayImport: [...PORTS, ...CONCRETE, 'api', 'catalog', 'server', 'telemetry', 'testing', 'dev/support'] },
 ]
 

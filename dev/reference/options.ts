@@ -15,6 +15,7 @@ const FOLDERS: readonly RegExp[] = [
   /^packages\/transports\//,
   /^packages\/stores\//,
   /^packages\/sinks$/,
+  /^packages\/alerts$/,
 ]
 
 const INTRO = `A duration is \`'250ms'\`, \`'5s'\`, \`'2m'\`, \`'1h'\`, \`'7d'\` or a number of milliseconds. Invalid options are

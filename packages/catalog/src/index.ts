@@ -96,6 +96,7 @@ export {
   type Alert,
   type AlertLimits,
   alertsOf,
+  limitsOf,
   type Metrics,
   metricsOf,
 } from './metrics/metrics.ts'

@@ -76,6 +76,15 @@ describe('alerts', () => {
   ])('%s', (_, of, expected) => {
     expect(kinds(of)).toEqual(expected)
   })
+
+  test('a source can have other limits; its other limits stay', () => {
+    const all = counts({ open: 60, ageMs: 1_800_000 })
+    const limits = { ...ALERT_LIMITS, sources: { s: { depth: 50 }, other: { ageMs: 1 } } }
+    expect(alertsOf(all, limits).map(({ kind }) => kind)).toEqual(['depth', 'age'])
+    expect(metricsOf(all, limits).overThreshold).toEqual(['s'])
+    const quiet = { ...ALERT_LIMITS, sources: { s: { depth: 61, ageMs: 1_800_001 } } }
+    expect(alertsOf(all, quiet)).toEqual([])
+  })
 })
 
 describe('metrics', () => {

@@ -30,7 +30,6 @@ import { readPem, tlsFilesOf, type Warn } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { ExportTarget } from './audit/export.ts'
-import type { AlertTarget } from './alerts/deliver-alerts.ts'
 import type { WatchedSource } from './start/brokers.ts'
 import { healthAt } from './start/consumer-health.ts'
 import { boundTo, DEFAULT_STORE, originsOf } from './start/origins.ts'
@@ -155,18 +154,6 @@ const open = <Kind extends BrokerKind>(
   deps: OpenDeps,
   name: string,
 ): DeadLetterSource => OPEN[kind](config[kind] as NonNullable<SourceConfig[Kind]>, deps, name)
-
-/** Returns the webhooks that receive alerts. They reach public addresses and those in `allowPrivate`. */
-export const listenersOf = ({ alerts }: Config): readonly AlertTarget[] =>
-  alerts.webhooks.map(({ url, secret }) => ({
-    url: url.reveal(),
-    open: () =>
-      webhook({
-        url: url.reveal(),
-        secret: secret.reveal(),
-        ...omitUndefined({ allow: alerts.allowPrivate }),
-      }),
-  }))
 
 /** Entries name people and what they did: only the user of the server may read the file. */
 const EXPORT_MODE = 0o600

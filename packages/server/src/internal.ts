@@ -6,6 +6,8 @@ export {
   verifyAudit,
   type VerifyAuditOptions,
 } from './audit/verify.ts'
+export { channelsOf, type ConfiguredChannel } from './alerts/channels.ts'
+export { testNotices } from './alerts/test-message.ts'
 export { allMigrationSql, missingInAll } from './composition.ts'
 export { configJsonSchema } from './config/schema.ts'
 export { redactConfig } from './config/redact.ts'
@@ -14,5 +16,5 @@ export { type PutBackResult, putBackSource, startIngestOf } from './put-back.ts'
 export { serveUntil } from './serve.ts'
 export { connectionOf } from './start/pools.ts'
 export { parseServeRoles } from './serve-role.ts'
-export { issueTokenFor } from './start/components.ts'
+export { issueTokenFor, publicUrlIn } from './start/components.ts'
 export { tlsFilesOf } from './tls.ts'

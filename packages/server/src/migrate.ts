@@ -10,6 +10,7 @@ import { TABLES } from './migrations/0001-tables.ts'
 import { AUDIT_KEY } from './migrations/0002-audit-key.ts'
 import { AUDIT_EXPORT } from './migrations/0003-audit-export.ts'
 import { AUDIT_UNMASKED } from './migrations/0004-audit-unmasked.ts'
+import { ALERT_ENDS } from './migrations/0005-alert-ends.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -18,6 +19,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0002-audit-key': AUDIT_KEY,
     '0003-audit-export': AUDIT_EXPORT,
     '0004-audit-unmasked': AUDIT_UNMASKED,
+    '0005-alert-ends': ALERT_ENDS,
   },
 }
 

@@ -1,13 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type { SourceCheck } from '@redrive/catalog'
-import {
-  exportTargetsOf,
-  listenersOf,
-  missingInAll,
-  type OpenSource,
-  openSources,
-} from './composition.ts'
+import { exportTargetsOf, missingInAll, type OpenSource, openSources } from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { kindOf } from './config/source.ts'
 import { msOf } from './config/values.ts'
@@ -17,7 +11,6 @@ import { createApp } from './http/app.ts'
 import { registerConsole } from './http/console.ts'
 import { createMetrics, type ServerMetrics } from './http/metrics.ts'
 import { registerLogin } from './identity/routes.ts'
-import { createReading } from './reading/reading.ts'
 import { createRetryingWriter } from './retry-write.ts'
 import { SERVE_ROLES, type ServeRole } from './serve-role.ts'
 import { type BrokerWatch, watchBrokers } from './start/brokers.ts'
@@ -31,6 +24,7 @@ import {
   alertingOf,
   createParts,
   publicUrlIn,
+  readingOf,
   recordAutoReplay,
   type ServerComponents,
   startAuditCheckpoints,
@@ -111,6 +105,7 @@ async function start(context: StartContext): Promise<RunningServer> {
   const targets = exportTargetsOf(config)
   const metrics = createMetrics({
     catalog: parts.catalog,
+    alertLimits: alertLimitsOf(config),
     auditExport: async () => (targets.length === 0 ? [] : exportLag(pools.own, targets)),
     version: serverVersion(),
     roles,
@@ -153,7 +148,7 @@ async function startRoles(
   const targets = roles.includes('watch') ? exportTargetsOf(config) : []
   const exports = startAuditExport({ pool: pools.own, targets, log })
   started.push([{ what: 'audit export', end: () => exports.stop() }])
-  const onAlerts = alertingOf(config, pools.own, listenersOf(config))
+  const onAlerts = alertingOf(config, pools.own, catalog)
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
   const onAutoReplay = recordAutoReplay(audit.write)
   const deps = { config, catalog, pool: pools.own, sources, roles, onAlerts, onAutoReplay, log }
@@ -185,9 +180,6 @@ async function reportIngest(
     )
   }
 }
-
-const readingOf = ({ sources, masking }: Config) =>
-  createReading({ sources, detectors: masking.detectors })
 
 const brokersOf = ({ sources }: Config) =>
   new Map(Object.entries(sources).map(([name, source]) => [name, kindOf(source)]))

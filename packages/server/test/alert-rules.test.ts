@@ -31,6 +31,8 @@ interface Case {
   readonly silent: string
   /** When the alert is evaluated. */
   readonly at: string
+  /** A series that the rule needs in addition: series and values. */
+  readonly with?: readonly [series: string, values: string]
   /** Another series that silences the alert: series and values. */
   readonly silencedBy?: readonly [series: string, values: string]
 }
@@ -54,12 +56,15 @@ const CASES: Readonly<Record<string, Case>> = {
   RedriveEventsLost: { series: 'redrive_emitter_failure_total{sink="loki",result="lost",reason="store_failed"}', fires: '0 0 1x20', silent: '1x20', at: '4m' },
   RedriveEventsDropped: { series: 'redrive_emitter_failure_total{sink="loki",result="dropped",reason="queue_full"}', fires: '0+1x20', silent: '1x20', at: '15m' },
   RedriveSinkBreakerOpen: { series: 'redrive_emitter_breaker_state{sink="loki"}', fires: '2x20', silent: '0x20', at: '5m' },
-  RedriveDeadLettersHigh: { series: 'redrive_dead_letters{source="orders",class="transient"}', fires: '100x20', silent: '99x20', at: '10m' },
+  RedriveDeadLettersHigh: { series: 'redrive_dead_letters{source="orders",class="transient"}', fires: '100x20', silent: '99x20', at: '10m', with: ['redrive_dead_letters_threshold{source="orders"}', '100x20'], silencedBy: ['redrive_dead_letters_threshold{source="orders",instance="b"}', '101x20'] },
   RedriveDeadLettersVeryHigh: { series: 'redrive_dead_letters{source="orders",class="transient"}', fires: '10001x20', silent: '10000x20', at: '10m' },
-  RedriveOldDeadLetter: { series: 'redrive_oldest_dead_letter_age_seconds{source="orders"}', fires: '1801x20', silent: '1800x20', at: '10m' },
+  RedriveOldDeadLetter: { series: 'redrive_oldest_dead_letter_age_seconds{source="orders"}', fires: '1800x20', silent: '1799x20', at: '10m', with: ['redrive_oldest_dead_letter_age_threshold_seconds{source="orders"}', '1800x20'] },
+  RedriveNewSignature: { series: 'redrive_new_groups{source="orders"}', fires: '1x20', silent: '0x20', at: '1m' },
+  RedriveRegressedSignature: { series: 'redrive_regressed_groups{source="orders"}', fires: '1x20', silent: '0x20', at: '1m' },
   RedriveDeadLettersExpiring: { series: 'redrive_dead_letters_expiring{source="orders"}', fires: '3x90', silent: '0x90', at: '80m' },
   RedriveSetAside: { series: 'redrive_set_aside_messages{source="orders"}', fires: '1x20', silent: '0x20', at: '5m' },
   RedriveIngestBehind: { series: 'redrive_broker_dead_letters{source="orders"}', fires: '101x20', silent: '100x20', at: '15m' },
+  RedriveIngestStopped: { series: 'redrive_broker_dead_letters{source="orders"}', fires: '1x60', silent: '1x20 0 1x40', at: '40m' },
   RedriveSourceUnreachable: { series: 'redrive_broker_up{source="orders",broker="rabbitmq"}', fires: '0x20', silent: '1x20', at: '10m' },
   RedriveSourceMisconfigured: { series: 'redrive_broker_missing_queues{source="orders"}', fires: '1x20', silent: '0x20', at: '10m' },
   RedriveDatabaseDown: { series: 'redrive_database_up', fires: '0x20', silent: '1x20', at: '5m' },
@@ -154,12 +159,15 @@ describe('the alert rules', () => {
   it.each(rules.map((rule) => [rule.alert, rule] as const))(
     '%s fires and is silent',
     (alert, rule) => {
-      const { series, fires, silent, at, silencedBy } = CASES[alert] as Case
+      const { series, fires, silent, at, silencedBy, with: needed } = CASES[alert] as Case
+      const more = needed === undefined ? [] : [needed]
       const firing = [{ exp_labels: labelsOf(rule, series) }]
       const tests = [
-        testOf(rule, at, [[series, fires]], firing),
-        testOf(rule, at, [[series, silent]], []),
-        ...(silencedBy === undefined ? [] : [testOf(rule, at, [[series, fires], silencedBy], [])]),
+        testOf(rule, at, [[series, fires], ...more], firing),
+        testOf(rule, at, [[series, silent], ...more], []),
+        ...(silencedBy === undefined
+          ? []
+          : [testOf(rule, at, [[series, fires], ...more, silencedBy], [])]),
       ]
       const { status, output } = play(tests)
       expect({ status, output }).toMatchObject({ status: 0 })

@@ -1,157 +1,278 @@
-import { createHmac } from 'node:crypto'
-import { createServer, type IncomingHttpHeaders } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AlertChannel, AlertNotice } from '@redrive/alerts'
 import type { Alert } from '@redrive/catalog'
-import { afterAll, beforeEach, expect, test } from 'vitest'
-import { webhook } from '@redrive/sinks'
-import { createAlerting, type AlertTarget } from '../src/alerts/deliver-alerts.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createAlerting } from '../src/alerts/deliver-alerts.ts'
+import { createDescribe, type DescribeDeps } from '../src/alerts/describe.ts'
 import { rejection, serverDatabase } from './database-stage.ts'
 
 const pool = await serverDatabase('redrive_server_alerts')
 
-interface ReceivedRequest {
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
-  readonly alerts: readonly (Alert & { readonly id: string })[]
+const received: (readonly AlertNotice[])[] = []
+let isFailing = false
+
+const channel = (address = 'https://hook.test/secret', batch = 100): AlertChannel => ({
+  name: 'test',
+  address,
+  batch,
+  preview: () => '',
+  async send(notices) {
+    received.push(notices)
+    if (isFailing) throw new Error(`${address} responded with 500`)
+  },
+  async close() {},
+})
+
+const NO_CATALOG: DescribeDeps['catalog'] = {
+  group: async () => undefined,
+  groups: async () => ({ groups: [], nextCursor: undefined }),
+  deadLetters: async () => ({ deadLetters: [], nextCursor: undefined, searchedTo: undefined }),
 }
-const received: ReceivedRequest[] = []
-let status = 200
-const server = createServer((request, response) => {
-  let text = ''
-  request.on('data', (piece) => (text += String(piece)))
-  request.on('end', () => {
-    const { alerts } = JSON.parse(text) as ReceivedRequest
-    received.push({ headers: request.headers, text, alerts })
-    response.writeHead(status).end()
-  })
-})
-await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-afterAll(() => server.close())
-const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`
-
-const KEY = Buffer.from('thirty-two bytes of a raw secret')
-const secret = `whsec_${KEY.toString('base64')}`
-
-const target = (at: string): AlertTarget => ({
-  url: at,
-  open: () => webhook({ url: at, secret, allowHttp: true, allow: ['127.0.0.1'] }),
-})
-const alerting = (...targets: readonly AlertTarget[]) =>
-  createAlerting({
-    pool,
-    listeners: targets.length === 0 ? [target(url)] : targets,
+const describeWith = (deps: Partial<DescribeDeps> = {}) =>
+  createDescribe({
+    catalog: NO_CATALOG,
+    reading: { text: (value) => value },
     publicUrl: 'https://redrive.test',
+    ...deps,
   })
+const alerting = ({ channels = [channel()], perHour = 60 } = {}) =>
+  createAlerting({ pool, channels, describe: describeWith(), perHour })
 
 const DEPTH: Alert = { kind: 'depth', source: 'orders', depth: 100 }
 const AGE: Alert = { kind: 'age', source: 'orders', ageMs: 1_800_000 }
-const kinds = () => received.map(({ alerts }) => alerts.map(({ kind }) => kind).sort())
+/** Received alerts, one list for each message: `depth firing`. */
+const messages = () =>
+  received.map((all) => all.map(({ kind, status }) => `${kind} ${status}`).sort())
+/** Moves all times of the alerts into the past. */
 const age = (by: string) =>
-  pool.query(`update redrive_server.alert set held_at = held_at - interval '${by}'`)
+  pool.query(`update redrive_server.alert set held_at = held_at - interval '${by}',
+    ended_at = ended_at - interval '${by}', started_at = started_at - interval '${by}'`)
 
 beforeEach(async () => {
   received.length = 0
-  status = 200
+  isFailing = false
   await pool.query('delete from redrive_server.alert')
+  await pool.query('delete from redrive_server.alert_channel')
 })
 
-test('an active alert is delivered once, even if its numbers change', async () => {
-  const deliver = alerting()
-  await deliver([DEPTH, AGE])
-  await deliver([{ ...DEPTH, depth: 200 }, AGE])
-  expect(kinds()).toEqual([['age', 'depth']])
-  expect(received[0]?.alerts).toContainEqual(expect.objectContaining(DEPTH))
+describe('the begin of an alert', () => {
+  test('is delivered once, even if its numbers change', async () => {
+    const deliver = alerting()
+    await deliver([DEPTH, AGE])
+    await deliver([{ ...DEPTH, depth: 200 }, AGE])
+    expect(messages()).toEqual([['age firing', 'depth firing']])
+  })
+
+  test('is delivered separately for later alerts and other sources', async () => {
+    const deliver = alerting()
+    await deliver([DEPTH])
+    await deliver([DEPTH, AGE, { ...DEPTH, source: 'payments' }])
+    expect(messages()).toEqual([['depth firing'], ['age firing', 'depth firing']])
+  })
+
+  test('is delivered by only one of several processes', async () => {
+    const processes = Array.from({ length: 8 }, () => alerting())
+    await Promise.all(processes.map((deliver) => deliver([DEPTH, AGE])))
+    expect(messages().flat().sort()).toEqual(['age firing', 'depth firing'])
+  })
+
+  test('is not repeated after all processes were down for an hour', async () => {
+    await alerting()([DEPTH])
+    await age('1 hour')
+    await alerting()([DEPTH])
+    expect(messages()).toEqual([['depth firing']])
+  })
+
+  test('is repeated by the next call when its delivery failed, with the same id', async () => {
+    const deliver = alerting()
+    isFailing = true
+    expect((await rejection(deliver([DEPTH]))).message).toContain('500')
+    isFailing = false
+    await deliver([DEPTH])
+    await deliver([DEPTH])
+    expect(received).toHaveLength(2)
+    expect(received[1]?.[0]?.id).toBe(received[0]?.[0]?.id)
+  })
+
+  test('is delivered by another process when the claim of a crashed one has expired', async () => {
+    const deliver = alerting()
+    isFailing = true
+    await rejection(deliver([DEPTH]))
+    isFailing = false
+    await pool.query(`update redrive_server.alert set claimed_until = now() + interval '1 min'`)
+    await deliver([DEPTH])
+    expect(received).toHaveLength(1)
+    await pool.query(`update redrive_server.alert set claimed_until = now() - interval '1 s'`)
+    await deliver([DEPTH])
+    expect(received).toHaveLength(2)
+  })
+
+  test('reaches other channels when one is down', async () => {
+    const down = channel('https://down.test')
+    const broken: AlertChannel = { ...down, send: () => Promise.reject(new Error('down')) }
+    await rejection(alerting({ channels: [broken, channel()] })([DEPTH]))
+    expect(messages()).toEqual([['depth firing']])
+  })
+
+  test('shares messages of the size that the channel accepts', async () => {
+    const many = Array.from({ length: 250 }, (_, at): Alert => ({ ...DEPTH, source: `s${at}` }))
+    await alerting()(many)
+    expect(received.map(({ length }) => length)).toEqual([100, 100, 50])
+  })
 })
 
-test('later alerts and alerts of other sources are delivered separately', async () => {
-  const deliver = alerting()
-  await deliver([DEPTH])
-  await deliver([DEPTH, AGE, { ...DEPTH, source: 'payments' }])
-  expect(kinds()).toEqual([['depth'], ['age', 'depth']])
+describe('the end of an alert', () => {
+  test('is delivered once, after five minutes, with the same key and what the begin contained', async () => {
+    const deliver = alerting()
+    await deliver([DEPTH])
+    await age('4 min')
+    await deliver([])
+    expect(messages()).toEqual([['depth firing']])
+    await age('2 min')
+    await Promise.all([deliver([]), alerting()([])])
+    await deliver([])
+    expect(messages()).toEqual([['depth firing'], ['depth resolved']])
+    const [[begin], [end]] = received as [[AlertNotice], [AlertNotice]]
+    expect([end.key, end.id, end.summary]).toEqual([begin.key, begin.id, begin.summary])
+    expect(end.at - end.startedAt).toBeGreaterThan(0)
+  })
+
+  test('is repeated until the channel accepts it', async () => {
+    const deliver = alerting()
+    await deliver([DEPTH])
+    await age('6 min')
+    isFailing = true
+    await rejection(deliver([]))
+    isFailing = false
+    await deliver([])
+    expect(messages()).toEqual([['depth firing'], ['depth resolved'], ['depth resolved']])
+  })
+
+  test('is not delivered when the begin was not', async () => {
+    const deliver = alerting()
+    isFailing = true
+    await rejection(deliver([DEPTH]))
+    isFailing = false
+    received.length = 0
+    await age('6 min')
+    await deliver([])
+    expect(received).toEqual([])
+  })
+
+  test('is followed by a new begin with another id and the same key', async () => {
+    const deliver = alerting()
+    await deliver([DEPTH])
+    await age('6 min')
+    await deliver([])
+    await deliver([DEPTH])
+    expect(messages()).toEqual([['depth firing'], ['depth resolved'], ['depth firing']])
+    const [first, , again] = received.map(([one]) => one)
+    expect([again?.key === first?.key, again?.id === first?.id]).toEqual([true, false])
+  })
 })
 
-test('an alert that becomes active again is delivered with a new id', async () => {
-  const deliver = alerting()
-  await deliver([DEPTH])
-  await age('4 min')
-  await deliver([DEPTH])
-  expect(received).toHaveLength(1)
-  await age('6 min')
-  await deliver([DEPTH])
-  expect(received).toHaveLength(2)
-  expect(received[1]?.alerts[0]?.id).not.toBe(received[0]?.alerts[0]?.id)
-  expect(received[1]?.headers['webhook-id']).not.toBe(received[0]?.headers['webhook-id'])
+describe('the limit of messages', () => {
+  const many = Array.from({ length: 5 }, (_, at): Alert => ({ ...DEPTH, source: `s${at}` }))
+
+  test('lets further alerts wait for the next hour, for all processes together', async () => {
+    const slow = () => alerting({ channels: [channel('https://one.test', 1)], perHour: 3 })
+    await Promise.all([slow()(many), slow()(many)])
+    await slow()(many)
+    expect(received).toHaveLength(3)
+    await pool.query(
+      `update redrive_server.alert_channel set hour_started_at = now() - interval '61 min'`,
+    )
+    await slow()(many)
+    expect(received).toHaveLength(5)
+  })
+
+  test('does not hold back ends, and does not count failures', async () => {
+    const deliver = alerting({ perHour: 1 })
+    isFailing = true
+    await rejection(deliver([DEPTH]))
+    isFailing = false
+    await deliver([DEPTH])
+    await age('6 min')
+    await deliver([])
+    expect(messages().at(-1)).toEqual(['depth resolved'])
+  })
 })
 
-test('only one of several processes delivers an alert', async () => {
-  const processes = Array.from({ length: 8 }, () => alerting())
-  await Promise.all(processes.map((deliver) => deliver([DEPTH, AGE])))
-  expect(kinds().flat().sort()).toEqual(['age', 'depth'])
-})
-
-test('a failed delivery is repeated by the next call', async () => {
-  const deliver = alerting()
-  status = 500
-  expect(await rejection(deliver([DEPTH]))).toMatchObject({ status: 500 })
-  status = 200
-  await deliver([DEPTH])
-  await deliver([DEPTH])
-  expect(received).toHaveLength(2)
-  expect(received[1]?.headers['webhook-id']).toBe(received[0]?.headers['webhook-id'])
-})
-
-test('the claim of a crashed process expires, and another process delivers the alert', async () => {
-  const deliver = alerting()
-  status = 500
-  await rejection(deliver([DEPTH]))
-  status = 200
-  await pool.query(`update redrive_server.alert set claimed_until = now() + interval '1 min'`)
-  await deliver([DEPTH])
-  expect(received).toHaveLength(1)
-  await pool.query(`update redrive_server.alert set claimed_until = now() - interval '1 s'`)
-  await deliver([DEPTH])
-  expect(received).toHaveLength(2)
-})
-
-test('an unreachable target does not prevent the delivery to others', async () => {
-  const unreachable = 'http://127.0.0.1:9/hook'
-  const deliver = alerting(target(unreachable), target(url))
-  await rejection(deliver([DEPTH]))
-  await rejection(deliver([DEPTH]))
-  expect(received).toHaveLength(1)
-})
-
-test('many alerts are delivered in requests of a hundred', async () => {
-  const many = Array.from({ length: 250 }, (_, place): Alert => ({ ...DEPTH, source: `s${place}` }))
-  await alerting()(many)
-  expect(received.map(({ alerts }) => alerts.length)).toEqual([100, 100, 50])
-})
-
-test('requests are signed with the current time', async () => {
-  await alerting()([DEPTH])
-  const { headers, text } = received.at(-1) as ReceivedRequest
-  const content = [headers['webhook-id'], headers['webhook-timestamp'], text].join('.')
-  const signature = createHmac('sha256', KEY).update(content).digest('base64')
-  expect(headers['webhook-signature']).toBe(`v1,${signature}`)
-  expect(Math.abs(Number(headers['webhook-timestamp']) * 1_000 - Date.now())).toBeLessThan(60_000)
-})
-
-test('the URL of a webhook is not stored, and ended alerts are deleted after a day', async () => {
+test('the address of a channel is not stored, and ended alerts are deleted after a day', async () => {
   const deliver = alerting()
   await deliver([DEPTH])
   const { rows } = await pool.query<{ text: string }>(
     'select alert::text as text from redrive_server.alert',
   )
-  expect(rows[0]?.text).not.toContain('127.0.0.1')
+  expect(rows[0]?.text).not.toContain('hook.test')
+  await age('6 min')
+  await deliver([])
   await age('25 hours')
   await deliver([AGE])
-  const left = await pool.query('select from redrive_server.alert')
-  expect(left.rows).toHaveLength(1)
+  const left = await pool.query<{ key: string }>('select key from redrive_server.alert')
+  expect(left.rows.map(({ key }) => key)).toEqual(['["age","orders",null]'])
 })
 
-test('a target that cannot be opened causes a separate error', async () => {
-  const open = () => webhook({ url, secret, allowHttp: true })
-  const failure = await rejection(alerting({ url, open }, target(`${url}2`))([DEPTH]))
-  expect(failure.message).toContain('not public')
-  expect(received).toHaveLength(1)
+describe('the content of an alert', () => {
+  test('names the cause of the largest group, without personal data, and links the console', async () => {
+    const catalog = {
+      ...NO_CATALOG,
+      groups: async () => ({ groups: [GROUP], nextCursor: undefined }),
+      deadLetters: async () => ({
+        deadLetters: [LAST],
+        nextCursor: undefined,
+        searchedTo: undefined,
+      }),
+    } as unknown as DescribeDeps['catalog']
+    const reading = { text: (value: string) => value.replaceAll('a@b.de', '***') }
+    const content = await describeWith({ catalog, reading })(DEPTH)
+    expect(content).toMatchObject({
+      key: 'redrive.test/depth/orders',
+      severity: 'warning',
+      summary: 'orders has 100 open dead letters',
+      facts: { ...FACTS, error: 'no account for ***', depth: 100 },
+      link: 'https://redrive.test/groups?q=source%3Aorders',
+      runbook: expect.stringContaining('runbooks.md#redrivedeadlettershigh') as string,
+    })
+    expect(content.facts.ageMs).toBeGreaterThan(0)
+  })
+
+  test('of a new kind of failure contains its title and links its group', async () => {
+    const catalog = {
+      ...NO_CATALOG,
+      group: async () => GROUP,
+    } as unknown as DescribeDeps['catalog']
+    const alert: Alert = { kind: 'new_signature', source: 'orders', group: GROUP.id }
+    expect(await describeWith({ catalog })(alert)).toMatchObject({
+      key: 'redrive.test/new_signature/orders/9f1c',
+      summary: 'orders has a new kind of failure: no account for <v>',
+      link: 'https://redrive.test/groups/9f1c',
+    })
+  })
 })
+
+const FACTS = {
+  eventType: 'order.placed',
+  handler: 'billing',
+  target: 'orders',
+  class: 'business',
+  attempts: 3,
+  messageId: 'm-1',
+  group: '9f1c',
+}
+const GROUP = {
+  id: '9f1c',
+  source: 'orders',
+  handler: 'billing',
+  class: 'business',
+  code: undefined,
+  title: 'no account for <v>',
+  sample: 'no account for a@b.de',
+  firstSeenAt: Date.now() - 60_000,
+}
+const LAST = {
+  type: 'order.placed',
+  origin: 'orders',
+  message: 'no account for a@b.de',
+  attempts: 3,
+  messageId: 'm-1',
+}

@@ -1,4 +1,4 @@
-import type { Catalog } from '@redrive/catalog'
+import { ALERT_LIMITS, type Catalog } from '@redrive/catalog'
 import { freePort } from '@redrive/dev-support'
 import { fastify } from 'fastify'
 import { Pool } from 'pg'
@@ -228,6 +228,44 @@ describe('metrics', () => {
     ]) {
       expect(text.split('\n')).toContain(line)
     }
+  })
+
+  test('contain new and regressed groups of each source, without muted and old ones', async () => {
+    const at = 10_000_000
+    const group = (source: string, createdAgo: number, isMuted = false) => ({
+      ...{ id: 'g', source, title: 't', open: 1, isMuted },
+      createdAt: at - createdAgo,
+      regressedAt: undefined,
+    })
+    const groups = [
+      group('s0', 599_999),
+      group('s0', 0),
+      group('s0', 0, true),
+      group('s1', 600_000),
+      { ...group('s1', 600_000), regressedAt: at - 1 },
+    ]
+    const catalog = {
+      counts: async () => ({ ...counts(2), at, groups }),
+      replayStats: async () => [],
+    }
+    const lines = (await metricsWith(2, { catalog }).text()).split('\n')
+    expect(lines.filter((line) => /^redrive_(new|regressed)_groups/.test(line))).toEqual([
+      'redrive_new_groups{source="s0"} 2',
+      'redrive_new_groups{source="s1"} 0',
+      'redrive_regressed_groups{source="s0"} 0',
+      'redrive_regressed_groups{source="s1"} 1',
+    ])
+  })
+
+  test('contain the thresholds of each source', async () => {
+    const alertLimits = { ...ALERT_LIMITS, depth: 50, sources: { s1: { ageMs: 60_000 } } }
+    const lines = (await metricsWith(2, { alertLimits }).text()).split('\n')
+    expect(lines.filter((line) => /^redrive_[a-z_]*threshold/.test(line))).toEqual([
+      'redrive_dead_letters_threshold{source="s0"} 50',
+      'redrive_dead_letters_threshold{source="s1"} 50',
+      'redrive_oldest_dead_letter_age_threshold_seconds{source="s0"} 1800',
+      'redrive_oldest_dead_letter_age_threshold_seconds{source="s1"} 60',
+    ])
   })
 
   test('contain the state of each source at its broker, as far as it is known', async () => {

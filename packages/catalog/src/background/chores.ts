@@ -17,7 +17,7 @@ export interface BackgroundDeps {
   readonly catalog: Catalog
   readonly sources: readonly BackgroundSource[]
   readonly replayer: Replayer
-  /** Receives the active alerts once a minute. */
+  /** Receives the active alerts once a minute, also when there are none. */
   readonly onAlerts?: (alerts: readonly Alert[]) => Promise<void>
   readonly alertLimits?: AlertLimits
   readonly onJobFailure?: (failure: JobFailure) => void
@@ -86,8 +86,8 @@ export const CHORES: Readonly<Record<string, BackgroundJob>> = {
     everyMs: 60_000,
     run: async ({ catalog, onAlerts, alertLimits }) => {
       if (onAlerts === undefined) return
-      const alerts = alertsOf(await catalog.counts(), alertLimits)
-      if (alerts.length > 0) await onAlerts(alerts)
+      // Also without alerts: the receiver then reports the end of earlier ones.
+      await onAlerts(alertsOf(await catalog.counts(), alertLimits))
     },
   },
   replay_set_aside: {

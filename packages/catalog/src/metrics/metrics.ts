@@ -23,6 +23,7 @@ export interface Metrics {
   readonly overThreshold: readonly string[]
 }
 
+/** Thresholds of alerts. */
 export interface AlertLimits {
   /** Number of open dead letters of a source (default 100). */
   readonly depth: number
@@ -37,6 +38,16 @@ export interface AlertLimits {
    * one day).
    */
   readonly freshMs: number
+  /** Other limits of single sources, by name. Default: none. */
+  readonly sources?: Readonly<Record<string, Partial<Omit<AlertLimits, 'sources'>>>>
+}
+
+/** Returns the limits of a source. */
+export function limitsOf(
+  { sources = {}, ...common }: AlertLimits,
+  source: string,
+): Omit<AlertLimits, 'sources'> {
+  return { ...common, ...(Object.hasOwn(sources, source) ? sources[source] : {}) }
 }
 
 export const ALERT_LIMITS: AlertLimits = Object.freeze({
@@ -90,7 +101,9 @@ export function metricsOf(
     averageAttempts: count === 0 ? undefined : sum(({ attempts }) => attempts) / count,
     expiring: sum(({ expiring }) => expiring),
     setAside: sum((source) => source.setAside),
-    overThreshold: sources.filter(({ open }) => open >= limits.depth).map(({ source }) => source),
+    overThreshold: sources
+      .filter(({ source, open }) => open >= limitsOf(limits, source).depth)
+      .map(({ source }) => source),
   }
 }
 
@@ -111,8 +124,10 @@ export function alertsOf(
 ): readonly Alert[] {
   const groups = counts.groups.filter(({ isMuted }) => !isMuted)
   return [
-    ...counts.sources.flatMap((source) => ofSource(source, counts.at, limits)),
-    ...groups.flatMap((group) => ofGroup(group, counts, limits)),
+    ...counts.sources.flatMap((source) =>
+      ofSource(source, counts.at, limitsOf(limits, source.source)),
+    ),
+    ...groups.flatMap((group) => ofGroup(group, counts, limitsOf(limits, group.source))),
   ]
 }
 

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import type { TestAlertsOptions } from '../commands/alerts-test.ts'
 import type { VerifyOptions } from '../commands/audit-verify.ts'
 import type { DevOptions } from '../commands/dev.ts'
 import type { DoctorOptions } from '../commands/doctor.ts'
@@ -65,6 +66,7 @@ export function addServer(root: Command, run: BindAction): void {
       ),
     )
   addConfig(root.command('config').description('check and print the server config'), run)
+  addAlerts(root.command('alerts').description('test the channels of alerts'), run)
   certified(
     configured(
       root
@@ -194,6 +196,20 @@ function addConfig(config: Command, run: BindAction): void {
     .command('schema')
     .description('print the JSON Schema of the config, for editors')
     .action(run(async (io) => (await import('../commands/config.ts')).printConfigSchema(io)))
+}
+
+function addAlerts(alerts: Command, run: BindAction): void {
+  configured(
+    alerts
+      .command('test [channel]')
+      .description('send a test alert and its end to the channels of the config, such as slack'),
+  )
+    .option('--dry-run', 'print the messages without sending them')
+    .action(
+      run<TestAlertsOptions>(async (io, options, [channel]) =>
+        (await import('../commands/alerts-test.ts')).testAlerts(io, channel, options),
+      ),
+    )
 }
 
 /** Adds `audit verify`. It reads the database and not the API. */

@@ -1,28 +1,31 @@
 import { createHash } from 'node:crypto'
+import type { AlertChannel, AlertNotice } from '@redrive/alerts'
 import type { Alert } from '@redrive/catalog'
-import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { inTransaction, runOn, type RunSql } from '../database.ts'
-import { CLAIM, DELETE_OLD, RECORD_ACTIVE, RETURN_CLAIM, SET_DELIVERED } from './statements.ts'
-
-/** A webhook that receives alerts. */
-export interface AlertTarget {
-  /** Identifies the target. The URL is often a secret, so only its hash is stored. */
-  readonly url: string
-  /** Opens a new sink for each delivery, so that deliveries do not share connections. */
-  open(): Sink
-}
+import type { AlertContent, DescribeAlert } from './describe.ts'
+import {
+  CLAIM,
+  DELETE_OLD,
+  RECORD_ACTIVE,
+  RECORD_ENDED,
+  RETURN_CLAIM,
+  RETURN_MESSAGE,
+  SET_DELIVERED,
+  TAKE_MESSAGE,
+} from './statements.ts'
 
 export interface AlertingOptions {
   readonly pool: Pool
-  readonly listeners: readonly AlertTarget[]
-  /** URL of the server, for the receivers of alerts. */
-  readonly publicUrl: string
+  readonly channels: readonly AlertChannel[]
+  readonly describe: DescribeAlert
+  /** Maximum number of messages with new alerts to one channel in an hour. */
+  readonly perHour: number
 }
 
 /**
- * Delivers each new alert once to every target. Each process calls it every minute with the active alerts.
- * Rejects when a delivery failed; the next call delivers the rest.
+ * Delivers the begin and the end of each alert once to every channel. Each process calls it every minute with the
+ * active alerts, also when there are none. Rejects when a delivery failed; the next call delivers the rest.
  */
 export type DeliverAlerts = (alerts: readonly Alert[]) => Promise<void>
 
@@ -31,94 +34,108 @@ const SEND_MS = 10_000
 
 export function createAlerting(options: AlertingOptions): DeliverAlerts {
   return async (alerts) => {
-    const deliveries = options.listeners.map((target) => deliverTo(options, target, alerts))
+    const deliveries = options.channels.map((channel) => deliverTo(options, channel, alerts))
     const results = await Promise.allSettled(deliveries)
     const errors = results.flatMap((one) =>
       one.status === 'rejected' ? [one.reason as unknown] : [],
     )
     if (errors.length > 1)
-      throw new AggregateError(errors, 'Cannot deliver alerts to several targets.')
+      throw new AggregateError(errors, 'Cannot deliver alerts to several channels.')
     if (errors.length === 1) throw errors[0]
   }
 }
 
 async function deliverTo(
-  { pool, publicUrl }: AlertingOptions,
-  alertTarget: AlertTarget,
+  { pool, describe, perHour }: AlertingOptions,
+  channel: AlertChannel,
   alerts: readonly Alert[],
 ): Promise<void> {
-  const target = hash(alertTarget.url)
-  const byKey = new Map(alerts.map((alert) => [keyOf(alert), alert]))
-  await inTransaction(pool, (run) => recordActive(run, target, [...byKey.keys()]))
+  const target = hash(channel.address)
+  const active = new Map(alerts.map((alert) => [keyOf(alert), alert]))
+  const keys = [...active.keys()]
+  await inTransaction(pool, (run) => recordActive(run, target, keys))
+  const run = runOn(pool)
+  const claimed = (mayBegin: boolean) =>
+    run<ClaimedAlert>(CLAIM, [target, keys, channel.batch, mayBegin])
+  const deliver = (rows: readonly ClaimedAlert[]) =>
+    postClaimed(run, target, channel, rows, (row) => contentOf(row, active, describe))
+  // Ends first: they are never limited, so that no incident stays open.
   for (;;) {
-    const claimed = await claim(runOn(pool), target, [...byKey.keys()])
-    if (claimed.length === 0) return
-    const claimedAlerts = claimed.map(({ key, id }) => ({ id, ...(byKey.get(key) as Alert) }))
-    await postClaimed(pool, target, claimed, () => send(alertTarget, publicUrl, claimedAlerts))
+    const rows = await claimed(false)
+    if (rows.length === 0) break
+    await deliver(rows)
+  }
+  for (;;) {
+    const rows = await claimed(true)
+    if (rows.length === 0) return
+    const [isWithinLimit] = await run(TAKE_MESSAGE, [target, perHour])
+    if (isWithinLimit === undefined) return void (await returnClaim(run, target, rows))
+    try {
+      await deliver(rows)
+    } catch (error) {
+      await run(RETURN_MESSAGE, [target])
+      throw error
+    }
   }
 }
 
 interface ClaimedAlert {
   readonly key: string
   readonly id: string
+  /** What was delivered when the alert began. */
+  readonly content: AlertContent | null
+  readonly startedAt: number
+  readonly endedAt: number | null
 }
 
 async function recordActive(run: RunSql, target: string, keys: readonly string[]): Promise<void> {
   await run(RECORD_ACTIVE, [target, keys])
+  await run(RECORD_ENDED, [target])
   await run(DELETE_OLD, [target])
 }
 
-const claim = (run: RunSql, target: string, keys: readonly string[]) =>
-  run<ClaimedAlert>(CLAIM, [target, keys])
+const returnClaim = (run: RunSql, target: string, rows: readonly ClaimedAlert[]) =>
+  run(RETURN_CLAIM, [target, rows.map(({ id }) => id)])
+
+async function contentOf(
+  { key, content, endedAt }: ClaimedAlert,
+  active: ReadonlyMap<string, Alert>,
+  describe: DescribeAlert,
+): Promise<AlertContent> {
+  return endedAt !== null && content !== null ? content : describe(active.get(key) as Alert)
+}
 
 async function postClaimed(
-  pool: Pool,
+  run: RunSql,
   target: string,
-  claimed: readonly ClaimedAlert[],
-  post: () => Promise<void>,
+  channel: AlertChannel,
+  rows: readonly ClaimedAlert[],
+  describe: (row: ClaimedAlert) => Promise<AlertContent>,
 ): Promise<void> {
-  const update = (statement: string) =>
-    runOn(pool)(statement, [target, claimed.map(({ id }) => id)])
   try {
-    await post()
+    const contents = await Promise.all(rows.map(describe))
+    const notices = rows.map((row, place) => noticeOf(row, contents[place] as AlertContent))
+    await channel.send(notices, { signal: AbortSignal.timeout(SEND_MS) })
+    await run(SET_DELIVERED, [
+      target,
+      rows.map(({ id }) => id),
+      contents.map((one) => JSON.stringify(one)),
+    ])
   } catch (error) {
-    await update(RETURN_CLAIM)
+    await returnClaim(run, target, rows)
     throw error
   }
-  await update(SET_DELIVERED)
 }
 
-async function send(
-  target: AlertTarget,
-  publicUrl: string,
-  alerts: readonly (Alert & { readonly id: string })[],
-): Promise<void> {
-  const sink = target.open()
-  try {
-    const signal = AbortSignal.timeout(SEND_MS)
-    await sink.send([eventOf(publicUrl, alerts)], { signal })
-  } finally {
-    await sink.close()
-  }
-}
-
-function eventOf(
-  publicUrl: string,
-  alerts: readonly (Alert & { readonly id: string })[],
-): OutboundEvent {
-  const at = Date.now()
-  // The same for the same alerts, so that a receiver can detect a repeated delivery.
-  const ids = alerts.map((alert) => alert.id).sort()
-  const id = hash(ids.join())
-  const type = 'redrive.alerts'
-  const bytes = Buffer.from(JSON.stringify({ type, at, server: publicUrl, alerts }))
-  const contentType = 'application/json'
-  return { id, key: id, type, lane: undefined, at, bytes, contentType, headers: {} }
+function noticeOf({ id, startedAt, endedAt }: ClaimedAlert, content: AlertContent): AlertNotice {
+  const status = endedAt === null ? 'firing' : 'resolved'
+  const [begin, at] = [startedAt, endedAt ?? startedAt].map(Math.round) as [number, number]
+  return { ...content, id, status, startedAt: begin, at }
 }
 
 /** Identifies an alert. It does not contain the numbers, which change while the alert is active. */
 const keyOf = (alert: Alert): string =>
   JSON.stringify([alert.kind, alert.source, 'group' in alert ? alert.group : null])
 
-/** Hashes a text. URLs are stored as hashes, because they are often secrets. */
+/** Hashes a text. Addresses are stored as hashes, because they are often secrets. */
 const hash = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32)

@@ -1,5 +1,6 @@
 import { DETECTORS } from '@redrive/api/enums'
 import { z } from 'zod'
+import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
 import { auth, binding } from './auth.ts'
 import { fingerprints } from './fingerprints.ts'
@@ -8,17 +9,14 @@ import {
   address,
   duration,
   flag,
-  list,
   networks,
   secret,
   secretUrl,
-  share,
   text,
   webUrl,
   whole,
 } from './values.ts'
 import { clientTls, serverTls } from './tls.ts'
-import { webhookTarget } from './webhook.ts'
 
 const database = z.strictObject({
   url: secretUrl(POSTGRES).describe('URL of the primary database server, not of a replica'),
@@ -56,31 +54,6 @@ const keys = z
     }
   })
 const KEY_BYTES = 32
-
-const alerts = z.strictObject({
-  webhooks: z
-    .array(webhookTarget)
-    .max(20, { error: 'expected at most 20 webhooks' })
-    .describe('Webhooks that receive every new alert. Default: none')
-    .default([]),
-  allowPrivate: list('networks')
-    .describe(
-      'Private networks and host names that webhooks may use, such as 10.1.2.0/24. Default: none',
-    )
-    .optional(),
-  depth: whole(1, 1_000_000_000)
-    .describe('Alert at this number of open dead letters in a source. Default 100')
-    .optional(),
-  age: duration('1s', '3650d')
-    .describe("Alert at this age of the oldest open dead letter. Default '30m'")
-    .optional(),
-  dominanceShare: share()
-    .describe('Alert when one group has this share of its source (0–1, default 0.5)')
-    .optional(),
-  dominanceCount: whole(0, 1_000_000_000)
-    .describe('Minimum number of dead letters for a dominanceShare alert. Default 10')
-    .optional(),
-})
 
 const masking = z.strictObject({
   detectors: z
@@ -199,7 +172,7 @@ export const configSchema = z.strictObject({
     .describe('Keys that encrypt the payloads of new dead letters. Default: no encryption')
     .optional(),
   audit: audit.describe('Checkpoints and export of the audit log').prefault({}),
-  alerts: alerts.describe('When the server sends alerts, and to which webhooks').prefault({}),
+  alerts: alerts.describe('When the server sends alerts, and to which channels').prefault({}),
   retention: retention
     .describe('How long the catalog keeps data. A source can set its own `retention`')
     .prefault({}),

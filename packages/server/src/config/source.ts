@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { thresholds } from './alerts.ts'
 import { clientTls } from './tls.ts'
 import { duration, flag, list, secret, secretUrl, text, whole } from './values.ts'
 
@@ -257,6 +258,10 @@ export const source = z
       .describe(
         "The same for open dead letters, and for those with a replay in progress or an unknown outcome ('1h'–'3650d'). Default: `retention.open`",
       )
+      .optional(),
+    alerts: z
+      .strictObject(thresholds)
+      .describe('Thresholds of alerts of this source. Default: those of `alerts`')
       .optional(),
     batch: whole(1, 5_000)
       .describe('Maximum number of dead letters in one transaction (1–5,000, default 500)')

@@ -1,10 +1,19 @@
-import type { Catalog, SourceReplayStats } from '@redrive/catalog'
+import {
+  ALERT_LIMITS,
+  type AlertLimits,
+  type Catalog,
+  limitsOf,
+  type NotableGroup,
+  type SourceReplayStats,
+} from '@redrive/catalog'
 import { FAILURE_CLASSES } from '@redrive/core'
 import { Counter, Gauge, type Registry } from 'prom-client'
 import { cached } from '../cached.ts'
 
 export interface CatalogDeps {
   readonly catalog: Pick<Catalog, 'counts' | 'replayStats'>
+  /** Thresholds of alerts, so that the rules of Prometheus use the same ones. Default: those of the catalog. */
+  readonly alertLimits?: AlertLimits
 }
 
 /** 5 s: Prometheus scrapes every 15 to 60 s, and there may be several instances. */
@@ -57,6 +66,34 @@ const SOURCE_COUNTS = [
     help: 'Confirmations and returned messages with the replay id of another message.',
   },
 ] as const
+/** Groups that began or came back within the last minutes. */
+const FRESH_GROUPS = [
+  {
+    name: 'redrive_new_groups',
+    help: 'Failure groups with a new signature in the last 10 minutes, without muted ones.',
+    since: ({ createdAt }: NotableGroup) => createdAt,
+  },
+  {
+    name: 'redrive_regressed_groups',
+    help: 'Resolved failure groups that failed again in the last 10 minutes, without muted ones.',
+    since: ({ regressedAt }: NotableGroup) => regressedAt,
+  },
+] as const
+
+/** The thresholds of the config. */
+const THRESHOLDS = [
+  {
+    name: 'redrive_dead_letters_threshold',
+    help: 'Number of open dead letters of the source from which an alert is raised.',
+    of: ({ depth }: AlertLimits) => depth,
+  },
+  {
+    name: 'redrive_oldest_dead_letter_age_threshold_seconds',
+    help: 'Age of the oldest open dead letter of the source from which an alert is raised.',
+    of: ({ ageMs }: AlertLimits) => ageMs / 1_000,
+  },
+] as const
+
 /** The final states of a replay item. */
 const ENDS = [
   'resolved',
@@ -69,7 +106,10 @@ const ENDS = [
 ] as const
 
 /** Adds the metrics of the catalog. They share one cached query. If it fails, only `redrive_database_up` is present. */
-export function addCatalog(registry: Registry, { catalog }: CatalogDeps): void {
+export function addCatalog(
+  registry: Registry,
+  { catalog, alertLimits = ALERT_LIMITS }: CatalogDeps,
+): void {
   const load = cached(CACHE_MS, async (): Promise<CatalogStats> => {
     const [counts, replayed] = await Promise.all([catalog.counts(), catalog.replayStats()])
     return { counts, replayed }
@@ -109,6 +149,40 @@ export function addCatalog(registry: Registry, { catalog }: CatalogDeps): void {
         this.reset()
         for (const one of bounded(stats?.counts.sources)) {
           this.inc({ source: one.source }, one[count])
+        }
+      },
+    })
+  }
+  for (const { name, help, since } of FRESH_GROUPS) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['source'],
+      registers,
+      async collect() {
+        const { at = 0, sources, groups = [] } = (await read())?.counts ?? {}
+        this.reset()
+        for (const { source, of } of bounded(sources?.map((one) => ({ ...one, of: one.source })))) {
+          const ofSource = groups.filter((one) => one.source === of && !one.isMuted)
+          this.inc(
+            { source },
+            ofSource.filter((one) => at - (since(one) ?? 0) < alertLimits.freshMs).length,
+          )
+        }
+      },
+    })
+  }
+  for (const { name, help, of } of THRESHOLDS) {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['source'],
+      registers,
+      async collect() {
+        const stats = await read()
+        this.reset()
+        for (const { source } of bounded(stats?.counts.sources)) {
+          this.set({ source }, of(limitsOf(alertLimits, source)))
         }
       },
     })

@@ -83,9 +83,22 @@ function startRole(parts: RoleDeps, role: Exclude<ServeRole, 'api'>): Promise<Ba
   return startBackground({ catalog, pool, sources, role, alertLimits, ...callbacks, ...optional })
 }
 
-/** Returns the alert thresholds: the defaults, replaced by those of the config. */
-export function alertLimitsOf({ alerts }: Config): AlertLimits {
-  const { depth, age, dominanceShare, dominanceCount } = alerts
+/** Returns the alert thresholds: the defaults, replaced by those of the config and of each source. */
+export function alertLimitsOf({ alerts, sources }: Config): AlertLimits {
+  const ofSources = Object.entries(sources).map(
+    ([name, one]) => [name, limitsIn(one.alerts ?? {})] as const,
+  )
+  return { ...ALERT_LIMITS, ...limitsIn(alerts), sources: Object.fromEntries(ofSources) }
+}
+
+type Thresholds = Pick<Config['alerts'], 'depth' | 'age' | 'dominanceShare' | 'dominanceCount'>
+
+function limitsIn({
+  depth,
+  age,
+  dominanceShare,
+  dominanceCount,
+}: Thresholds): Partial<AlertLimits> {
   const ageMs = age === undefined ? undefined : msOf(age)
-  return { ...ALERT_LIMITS, ...omitUndefined({ depth, ageMs, dominanceShare, dominanceCount }) }
+  return omitUndefined({ depth, ageMs, dominanceShare, dominanceCount })
 }

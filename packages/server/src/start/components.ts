@@ -12,7 +12,10 @@ import { createIdentity, type IdentityOptions, type ServerIdentity } from '../id
 import { issueToken } from '../identity/issue.ts'
 import type { NewToken, TokenRequest } from '../identity/port.ts'
 import { originsOf } from './origins.ts'
-import { createAlerting, type AlertTarget, type DeliverAlerts } from '../alerts/deliver-alerts.ts'
+import { channelsOf } from '../alerts/channels.ts'
+import { createAlerting, type DeliverAlerts } from '../alerts/deliver-alerts.ts'
+import { createDescribe } from '../alerts/describe.ts'
+import { createReading, type Reading } from '../reading/reading.ts'
 import type { Log } from './log.ts'
 import { STORES } from '../config/source.ts'
 
@@ -108,14 +111,21 @@ function keysOf({ encryptionKeys: keys }: Config): PayloadKeys | undefined {
   }
 }
 
-/** Returns the function that delivers alerts, or undefined when no webhook is configured. */
+/** Returns what is hidden of messages. */
+export const readingOf = ({ sources, masking }: Config): Reading =>
+  createReading({ sources, detectors: masking.detectors })
+
+/** Returns the function that delivers alerts, or undefined when no channel is configured. */
 export function alertingOf(
   config: Config,
   pool: Pool,
-  listeners: readonly AlertTarget[],
+  catalog: Catalog,
 ): DeliverAlerts | undefined {
-  if (listeners.length === 0) return undefined
-  return createAlerting({ pool, publicUrl: publicUrlIn(config), listeners })
+  const publicUrl = publicUrlIn(config)
+  const channels = channelsOf(config, publicUrl).map(({ channel }) => channel)
+  if (channels.length === 0) return undefined
+  const describe = createDescribe({ catalog, reading: readingOf(config), publicUrl })
+  return createAlerting({ pool, channels, describe, perHour: config.alerts.perHour })
 }
 
 /** Starts the checkpoints of the audit log if the config has a key and a file for them. */
