@@ -3,7 +3,7 @@ import type { Candidate } from '../src/harness.ts'
 import { BODY } from '../src/postgres/body.ts'
 import { type Contender, type Fate, openAll, type Stage } from '../src/postgres/contender.ts'
 import { graphileWorker } from '../src/postgres/graphile-worker.ts'
-import { bareLoop } from '../src/postgres/handwritten.ts'
+import { bareInbox, bareLoop } from '../src/postgres/handwritten.ts'
 import { pgBoss } from '../src/postgres/pg-boss.ts'
 import { FIXED, ONE_ATTEMPT, redrive } from '../src/postgres/redrive.ts'
 
@@ -35,7 +35,9 @@ describe('a candidate on PostgreSQL', () => {
     ['the loop', 'failed', bareLoop],
     ['redrive', 'done', redrive({ policy: FIXED })],
     ['redrive', 'failed', redrive({ policy: ONE_ATTEMPT })],
-    ['redrive with an inbox', 'done', redrive({ policy: FIXED, hasInbox: true })],
+    ['hand-written with an inbox', 'done', bareInbox],
+    ['redrive with an inbox', 'done', redrive({ policy: FIXED, inboxBatch: 1 })],
+    ['redrive with a batched inbox', 'done', redrive({ policy: FIXED, inboxBatch: 50 })],
     ['graphile-worker', 'done', graphileWorker],
     ['graphile-worker', 'failed', graphileWorker],
     ['pg-boss', 'done', pgBoss],

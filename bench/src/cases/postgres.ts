@@ -6,7 +6,7 @@ import type { MeasureOptions } from '../harness.ts'
 import { type Entrants, type Fate, openAll } from '../postgres/contender.ts'
 import { dropLeftovers } from '../postgres/database.ts'
 import { graphileWorker } from '../postgres/graphile-worker.ts'
-import { bareLoop } from '../postgres/handwritten.ts'
+import { bareInbox, bareLoop } from '../postgres/handwritten.ts'
 import { EMPTY, FULL, histories } from '../postgres/history.ts'
 import { pgBoss } from '../postgres/pg-boss.ts'
 import { ANALYZED, CHOSEN, GENERIC, planCaches, STALE, statistics } from '../postgres/plans.ts'
@@ -26,8 +26,6 @@ const successes: Entrants = [
   { name: REDRIVE, open: redrive({ policy: FIXED }) },
   // The default. The limit has grown to its maximum in the warm-up, because nothing fails.
   { name: 'redrive, adaptive limit', open: redrive({ policy: {} }) },
-  // One transaction per message, which the others do not have.
-  { name: 'redrive, inbox', open: redrive({ policy: FIXED, hasInbox: true }) },
   { name: GRAPHILE, open: graphileWorker },
   { name: PG_BOSS, open: pgBoss },
 ]
@@ -36,6 +34,23 @@ const successGoals: readonly Goal[] = [
   throughput('redrive/hand-written', REDRIVE, BARE, 0.95),
   { ...throughput('redrive/graphile-worker', REDRIVE, GRAPHILE, 1.1), aim: true },
   throughput('redrive/pg-boss', REDRIVE, PG_BOSS, 1.5),
+]
+
+// ---- Success with an inbox: each key takes effect once -------------------------------------------
+
+const INBOX = 'redrive, inbox'
+const BATCHED_INBOX = 'redrive, inbox with batch: 50'
+const BARE_INBOX = 'hand-written, a transaction per message'
+
+const inboxes: Entrants = [
+  { name: BARE_INBOX, open: bareInbox },
+  { name: INBOX, open: redrive({ policy: FIXED, inboxBatch: 1 }) },
+  { name: BATCHED_INBOX, open: redrive({ policy: FIXED, inboxBatch: 50 }) },
+]
+
+const inboxGoals: readonly Goal[] = [
+  throughput('redrive/hand-written', INBOX, BARE_INBOX, 0.9),
+  throughput('batched/hand-written', BATCHED_INBOX, BARE_INBOX, 3),
 ]
 
 // ---- Failure: one attempt, then the row has failed and keeps its error ----------------------------
@@ -107,6 +122,14 @@ export const bench: BenchCase = {
   summary: 'Redrive on PostgreSQL: one attempt per message, bodies of 1 KB',
   comparisons: [
     () => comparison('success', 'handler returns, the row is done', successes, successGoals),
+    () =>
+      comparison(
+        'inbox',
+        'handler returns, its key is stored in its transaction',
+        inboxes,
+        inboxGoals,
+        { minCount: 3_000 },
+      ),
     () =>
       comparison(
         'failure',

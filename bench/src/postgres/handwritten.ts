@@ -1,4 +1,5 @@
 // The lower bound: handwritten code against pg, as fast as possible.
+import type { Pool } from 'pg'
 import type { Handler } from '../handlers.ts'
 import { BODY } from './body.ts'
 import type { Contender, Fate, Stage } from './contender.ts'
@@ -46,16 +47,48 @@ interface Row {
 }
 
 /** Claims 100, handles them and marks them together, on one connection, until none is left. */
-export async function bareLoop({ database, handler, fate }: Stage): Promise<Contender> {
+export const bareLoop = ({ database, handler, fate }: Stage): Promise<Contender> =>
+  looping(database, poolOf(database.url, { max: 1 }), (rows) => marks[fate](rows, handler))
+
+const KEYS = 'create table handled (key text primary key)'
+const ENTER = 'insert into handled (key) values ($1) on conflict do nothing returning key'
+
+/** 7: as many transactions as an inbox of Redrive has with the default pool of 10 connections. */
+const TRANSACTIONS = 7
+
+/** Handles each message in a transaction that also stores its key, then marks 100 together. */
+export async function bareInbox({ database, handler }: Stage): Promise<Contender> {
+  await database.pool.query(KEYS)
+  const pool = poolOf(database.url, { max: TRANSACTIONS })
+  return looping(database, pool, async (rows) => {
+    const waiting = [...rows]
+    const work = async () => {
+      const client = await pool.connect()
+      for (let row = waiting.pop(); row !== undefined; row = waiting.pop()) {
+        await client.query('begin')
+        const { rowCount } = await client.query({ name: 'enter', text: ENTER, values: [row.id] })
+        if (rowCount === 1) await handler()
+        await client.query('commit')
+      }
+      client.release()
+    }
+    await Promise.all(Array.from({ length: TRANSACTIONS }, work))
+    return { text: COMPLETE, values: [rows.map(({ id }) => id)] }
+  })
+}
+
+async function looping(
+  database: Stage['database'],
+  pool: Pool,
+  handle: (rows: readonly Row[]) => Promise<Statement>,
+): Promise<Contender> {
   await database.pool.query(TABLE)
-  const pool = poolOf(database.url, { max: 1 })
-  const mark = marks[fate]
   let drained: Promise<void> | undefined
   const drain = async () => {
     for (;;) {
       const { rows } = await pool.query<Row>({ name: 'claim', text: CLAIM })
       if (rows.length === 0) return
-      const { text, values } = await mark(rows, handler)
+      const { text, values } = await handle(rows)
       await pool.query({ name: 'mark', text, values })
     }
   }

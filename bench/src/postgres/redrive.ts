@@ -21,7 +21,8 @@ const OWN = `queue = '${QUEUE}' and id >= redrive.uuid_floor(now() - interval '1
 
 export interface RedriveOptions {
   readonly policy: PolicyOptions
-  readonly hasInbox?: true
+  /** Messages in a transaction of the inbox. Absent: without an inbox. */
+  readonly inboxBatch?: number
   /** Options of its connections. */
   readonly pool?: PoolConfig
   readonly transport?: Omit<PostgresOptions, 'pool' | 'queue'>
@@ -29,11 +30,12 @@ export interface RedriveOptions {
 
 /** Returns `consume(postgres(…), handler, policy)`, paused between the samples. */
 export const redrive =
-  ({ policy, hasInbox, pool: poolOptions, transport }: RedriveOptions) =>
+  ({ policy, inboxBatch, pool: poolOptions, transport }: RedriveOptions) =>
   async ({ database, handler }: Stage): Promise<Contender> => {
     const pool = poolOf(database.url, poolOptions)
     await migrate(pool)
-    const inbox: Inbox<unknown> | undefined = hasInbox && postgresInbox({ pool })
+    const inbox: Inbox<unknown> | undefined =
+      inboxBatch === undefined ? undefined : postgresInbox({ pool, batch: inboxBatch })
     const consumer = await consume(postgres({ pool, queue: QUEUE, ...transport }), handler, {
       concurrency: CONCURRENCY,
       ...policy,
@@ -48,7 +50,7 @@ export const redrive =
         failed: "status = 'failed' and last_error is not null",
       },
       async fill(count) {
-        if (hasInbox) await database.pool.query('truncate redrive.event_handled')
+        if (inbox !== undefined) await database.pool.query('truncate redrive.event_handled')
         await database.pool.query(FILL, [BODY, count])
       },
       start: () => consumer.resume(),

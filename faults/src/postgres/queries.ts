@@ -45,7 +45,6 @@ export type QueryName =
   | 'hand-off give-back'
   | 'heartbeat'
   | 'inbox begin'
-  | 'inbox limit'
   | 'inbox enter'
   | 'inbox seen'
   | 'inbox effect'
@@ -75,8 +74,7 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
   'hand-off quarantine': handsOff('failed', 'same_failure_repeated'),
   'hand-off give-back': handsOff('returned'),
   heartbeat: ({ text }) => text.includes('redrive.outbox_keep('),
-  'inbox begin': ({ text }) => text === 'begin',
-  'inbox limit': ({ text }) => text.includes('idle_in_transaction_session_timeout'),
+  'inbox begin': ({ text }) => text === 'begin' || text.startsWith('begin; set local idle_'),
   'inbox enter': ({ text }) => text.includes('insert into redrive.event_handled'),
   'inbox seen': ({ text }) => text.includes('select fingerprint'),
   'inbox effect': ({ text }) => isEffect(text),

@@ -43,7 +43,6 @@ const REACHED: Readonly<Record<Exclude<QueryName, 'ping'>, Reached>> = {
   // The handler is slow enough that the lease must be renewed.
   heartbeat: { kind: 'good', consumer: { workMs: 10_000 } },
   'inbox begin': { kind: 'good' },
-  'inbox limit': { kind: 'good' },
   'inbox enter': { kind: 'good' },
   'inbox effect': { kind: 'good' },
   'inbox commit': { kind: 'good' },

@@ -1,23 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Duration } from '@redrive/core'
 import { FUNCTION, readOptions } from '@redrive/core/internal'
-import type { Inbox, InboxResult, InboxAttempt, InboxEntry } from '@redrive/runtime'
+import type { Inbox, InboxAttempt, InboxResult } from '@redrive/runtime'
 import {
   inTransaction as inPlainTransaction,
   QUERY_TIMEOUT_MS,
-  queryInTime,
   sqlStateOf,
 } from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
+import { batched } from './inbox-batches.ts'
+import { enter, enterAll } from './inbox-keys.ts'
 import { readPool, RETENTION } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
-import {
-  ENTER,
-  STORED_FINGERPRINT,
-  HANDLED,
-  DELETE_OLD_KEYS,
-  SET_IDLE_TIMEOUT,
-} from './sql/inbox.ts'
+import { beginFor, DELETE_OLD_KEYS, HANDLED } from './sql/inbox.ts'
 
 /** Options of every inbox. */
 export interface CommonInboxOptions {
@@ -32,6 +27,12 @@ export interface CommonInboxOptions {
 export interface PgInboxOptions extends CommonInboxOptions {
   /** Pool of connections to the primary, never to a replica. Each running handler uses one. */
   readonly pool: Pool
+  /**
+   * Maximum number of messages that share a transaction (1–1,000). Their handlers run one after the other. If one of them
+   * fails, all are rolled back, and each handler runs again in its own transaction. Therefore use it only for handlers whose
+   * effects are all in `context.tx`, and which together take less than half of the timeout. Default 1.
+   */
+  readonly batch?: number
 }
 
 /** Options for other database clients: how to begin a transaction, and how to query in it. */
@@ -52,12 +53,12 @@ const RETENTION_MS = 2_592_000_000
 export function postgresInbox(options: PgInboxOptions): Inbox<PoolClient>
 export function postgresInbox<Tx>(options: AnyInboxOptions<Tx>): Inbox<Tx>
 export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>): Inbox<Tx> {
-  const retentionMs = readInboxRetention(options)
+  const { retentionMs, batch } = readInboxOptions(options)
   // With a pool, Tx is PoolClient, as the overload declares.
   const { transaction, query } =
     'pool' in options ? (optionsForPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
   // A handler uses a connection while it runs; some are reserved so that the transport need not wait for one.
-  const maxConcurrency =
+  const transactions =
     'pool' in options ? Math.max(1, options.pool.options.max - RESERVED_CONNECTIONS) : undefined
   const deletedAt = new Map<string, number>()
 
@@ -88,43 +89,64 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
     deleting.catch(() => undefined)
   }
 
+  const handleAlone: Inbox<Tx>['handle'] = async (entry, work, attempt) => {
+    for (let tries = 1; ; tries++) {
+      let result: InboxResult = 'handled'
+      let isEntered = false
+      try {
+        await transaction(async (tx) => {
+          result = await enter(query(tx), entry)
+          isEntered = true
+          if (result !== 'handled') throw NOT_NEW
+          await work(tx)
+          if (transactions === undefined) await assertCommittable(query(tx))
+        }, attempt)
+        return result
+      } catch (error) {
+        if (error === NOT_NEW) return result
+        if (isEntered || tries === ENTER_TRIES || !isSerializationFailure(error)) throw error
+      }
+    }
+  }
+  const handle =
+    transactions === undefined || batch === 1
+      ? handleAlone
+      : batched<Tx>({
+          size: batch,
+          transactions,
+          transaction,
+          enterAll: (tx, consumer, entries) => enterAll(query(tx), consumer, entries),
+          handleAlone,
+        })
   return {
     retentionMs,
-    ...(maxConcurrency === undefined ? {} : { maxConcurrency }),
-    async handle(entry, work, attempt) {
+    ...(transactions === undefined ? {} : { maxConcurrency: transactions * batch }),
+    handle(entry, work, attempt) {
       deleteOldKeysHourly(entry.consumer)
-      for (let tries = 1; ; tries++) {
-        let result: InboxResult = 'handled'
-        let isEntered = false
-        try {
-          await transaction(async (tx) => {
-            result = await enter(query(tx), entry)
-            isEntered = true
-            if (result !== 'handled') throw NOT_NEW
-            await work(tx)
-            if (maxConcurrency === undefined) await assertCommittable(query(tx))
-          }, attempt)
-          return result
-        } catch (error) {
-          if (error === NOT_NEW) return result
-          if (isEntered || tries === ENTER_TRIES || !isSerializationFailure(error)) throw error
-        }
-      }
+      return handle(entry, work, attempt)
     },
   }
 }
 
-/** Checks the options and returns the retention. */
-function readInboxRetention(options: unknown): number {
+/** Checks the options. */
+function readInboxOptions(options: unknown): {
+  readonly retentionMs: number
+  readonly batch: number
+} {
   return readOptions('postgresInbox()', options, (top) => {
     const isAny = top.raw('transaction') !== undefined || top.raw('query') !== undefined
     if (isAny) {
       top.required('transaction', FUNCTION)
       top.required('query', FUNCTION)
     } else readPool(top)
-    return top.duration('retention', RETENTION_MS, { ...RETENTION, min: 1 })
+    const retentionMs = top.duration('retention', RETENTION_MS, { ...RETENTION, min: 1 })
+    const batch = isAny ? 1 : top.integer('batch', 1, BATCH)
+    return { retentionMs, batch }
   })
 }
+
+/** 1,000: more would hold locks for long and save nothing measurable. */
+const BATCH = { min: 1, max: 1_000 }
 
 /** 3 connections for a transport on the same pool: one for its turns, one to listen, one for maintenance. */
 const RESERVED_CONNECTIONS = 3
@@ -149,41 +171,6 @@ const KEYS_PER_STEP = 10_000
 
 /** 1 hour. */
 const DELETE_INTERVAL_MS = 3_600_000
-/**
- * Inserts the key. An edited message inserts both its new and its old key, always in the same order, to avoid
- * deadlocks.
- */
-async function enter(tx: Queryable, entry: InboxEntry): Promise<InboxResult> {
-  const { consumer, key, replaces } = entry
-  if (replaces === undefined || replaces === key) return enterOne(tx, entry)
-  const replaced = { consumer, key: replaces, fingerprint: `${REPLACED_BY}${key}` }
-  const both = key < replaces ? [entry, replaced] : [replaced, entry]
-  let result: InboxResult = 'handled'
-  for (const one of both) {
-    const found = await enterOne(tx, one)
-    if (found === 'handled' || result === 'conflict') continue
-    // For the replaced key, only its existence counts, not its content.
-    result = one === replaced ? 'already_handled' : found
-  }
-  return result
-}
-
-/** Prefix that replaces the fingerprint, which has no colon: this key no longer takes effect, whatever its content. */
-const REPLACED_BY = 'replaced-by:'
-
-async function enterOne(
-  tx: Queryable,
-  { consumer, key, fingerprint }: InboxEntry,
-): Promise<InboxResult> {
-  const entered = await rowsOf(tx, ENTER, [consumer, key, fingerprint])
-  if (entered.length > 0) return 'handled'
-  const [stored] = await rowsOf<{ fingerprint: string }>(tx, STORED_FINGERPRINT, [consumer, key])
-  // The key was deleted in between.
-  if (stored === undefined) return enterOne(tx, { consumer, key, fingerprint })
-  const isSame = stored.fingerprint === fingerprint || stored.fingerprint.startsWith(REPLACED_BY)
-  return isSame ? 'already_handled' : 'conflict'
-}
-
 /** The keys of a consumer to look up. */
 export interface HandledKeysQuery {
   /** Name of the consumer in the inbox: the option `name` of `consume`, or the source without it. */
@@ -235,16 +222,11 @@ export function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
   attempt?: InboxAttempt,
 ): Promise<T> {
-  return inPlainTransaction(
-    pool,
-    async (client) => {
-      if (attempt !== undefined) {
-        await queryInTime(client, SET_IDLE_TIMEOUT, [String(attempt.timeoutMs + GRACE_MS)])
-      }
-      return work(client)
-    },
-    { timeoutMs: QUERY_TIMEOUT_MS, signal: attempt?.signal },
-  )
+  return inPlainTransaction(pool, work, {
+    timeoutMs: QUERY_TIMEOUT_MS,
+    signal: attempt?.signal,
+    ...(attempt === undefined ? {} : { begin: beginFor(attempt.timeoutMs + GRACE_MS) }),
+  })
 }
 
 const GRACE_MS = 5_000

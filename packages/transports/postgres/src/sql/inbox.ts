@@ -4,6 +4,13 @@ insert into redrive.event_handled (consumer, key, fingerprint) values ($1, $2, $
 on conflict do nothing
 returning key`
 
+/** Inserts handled keys, in the order of the keys: two batches with equal keys then cannot deadlock. Returns the new ones. */
+export const ENTER_ALL: string = `
+insert into redrive.event_handled (consumer, key, fingerprint)
+select $1, key, fingerprint from unnest($2::text[], $3::text[]) as entry (key, fingerprint) order by key
+on conflict do nothing
+returning key`
+
 export const STORED_FINGERPRINT: string = `
 select fingerprint from redrive.event_handled where consumer = $1 and key = $2`
 
@@ -13,6 +20,9 @@ select key from redrive.event_handled where consumer = $1 and key = any($2::text
 export const DELETE_OLD_KEYS: string = `
 select redrive.inbox_forget($1::text, $2::double precision * interval '1 millisecond') as deleted`
 
-/** Sets the idle timeout after which the server ends the transaction. The attempt has ended by then. */
-export const SET_IDLE_TIMEOUT: string = `
-select pg_catalog.set_config('idle_in_transaction_session_timeout', $1, true)`
+/**
+ * Begins a transaction that the server ends after this time without a statement. The attempt has ended by then. In one
+ * request, because each message needs it.
+ */
+export const beginFor = (idleMs: number): string =>
+  `begin; set local idle_in_transaction_session_timeout = ${Math.ceil(idleMs)}`
