@@ -25,6 +25,10 @@ export async function runInSequence<T>(
 }
 
 function throwAny(errors: readonly unknown[]): void {
-  if (errors.length > 1) throw new AggregateError(errors, 'Several tasks failed.')
+  if (errors.length > 1)
+    throw new AggregateError(
+      errors,
+      `${errors.length} tasks failed. Their errors are in the property "errors".`,
+    )
   if (errors.length === 1) throw errors[0]
 }

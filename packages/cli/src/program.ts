@@ -91,4 +91,5 @@ async function addCompletion(root: Command): Promise<void> {
 const EPILOGUE = `
 Set the server with REDRIVE_URL and REDRIVE_TOKEN (or REDRIVE_TOKEN_FILE), or --profile.
 Exit codes: 0 success, 1 failure, 2 usage error, 3 not found, 4 not allowed,
-5 conflict, 6 partial success, 7 timeout while waiting, 130 Ctrl-C.`
+5 conflict, 6 partial success, 7 stopped waiting (the run continues),
+8 success with a warning, 130 Ctrl-C.`

@@ -21,7 +21,7 @@ export type RedriveErrorCode =
   /**
    * The consumer, emitter, sink or connection is closed.
    *
-   * Create a new one, or close it later: after its last user.
+   * Create a new one. Close it only when no code uses it any more.
    */
   | 'CLOSED'
   /**
@@ -63,7 +63,7 @@ export type RedriveErrorCode =
   /**
    * A request ended without a response. It may or may not have been applied.
    *
-   * Nothing for a consumer: it repeats the hand-off. Before you repeat your own request, check whether it was applied.
+   * A consumer repeats the hand-off automatically. Before you repeat your own request, check whether it was applied.
    */
   | 'OUTCOME_UNKNOWN'
   /**

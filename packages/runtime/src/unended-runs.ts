@@ -18,7 +18,7 @@ interface UnendedRun<D extends Delivery> {
 }
 
 /**
- * Runs whose handler was told to end and still runs: it timed out, the consumer stops, or the broker took
+ * Runs that continue although their signal was aborted: it timed out, the consumer stops, or the broker took
  * the delivery back. A run keeps its slot during the grace period. After that it is hung: its message is
  * decided without it, and it counts against the concurrency until it ends.
  */

@@ -19,7 +19,10 @@ export function addFingerprints(root: Command, run: BindAction): void {
     .command('test')
     .description('count the open dead letters that the rules would move; changes nothing')
     .addOption(several('-s, --source', 'in these sources'))
-    .option('-c, --config <file>', 'try the rules of this config file (default: of the server)')
+    .option(
+      '-c, --config <file>',
+      'try the rules of this config file (default: the rules of the server)',
+    )
     .action(
       run<TestOptions>(async (io, options) =>
         (await import('../commands/fingerprints.ts')).testFingerprints(io, options),

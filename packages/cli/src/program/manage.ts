@@ -213,7 +213,9 @@ function addTokens(token: Command, run: BindAction): void {
       .command('create <name>')
       .description('create a token; its secret is printed once, on stdout'),
   )
-    .addOption(several('--allow', 'allowed actions').choices(ACTIONS).makeOptionMandatory())
+    .addOption(
+      several('--allow', 'permissions of the token').choices(ACTIONS).makeOptionMandatory(),
+    )
     .addOption(
       several(
         '-s, --source',

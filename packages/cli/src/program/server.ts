@@ -27,7 +27,7 @@ export function addServer(root: Command, run: BindAction): void {
       .command('init')
       .description('write a first config for this project, and show how its consumers change'),
   )
-    .option('--write', 'also change the consumers, after a question for each file')
+    .option('--write', 'also change the consumers; asks before each file')
     .action(
       run<InitOptions>(async (io, options) =>
         (await import('../commands/init.ts')).initCommand(io, options),
@@ -98,7 +98,7 @@ function addDev(root: Command, run: BindAction): void {
     .addOption(
       several('--dead-letter-queue', 'with --attach: queues to read (default: those of Redrive)'),
     )
-    .option('-y, --yes', 'with --attach: take the dead letters without a question')
+    .option('-y, --yes', 'with --attach: take the dead letters without asking')
     .option('--dir <folder>', 'folder with all data (default .redrive)')
     .option('--fresh', 'delete the data of an earlier start first')
     .option('--port <port>', 'port of the server on 127.0.0.1', whole, 8080)

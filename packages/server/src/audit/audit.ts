@@ -34,7 +34,10 @@ export function createAudit({ pool }: { readonly pool: Pool }): Audit {
   const key = cached(KEY_MS, async () => {
     const [row] = await runOn(pool)<{ key: Buffer }>(VALUE_KEY)
     if (row === undefined)
-      throw new RedriveError('CONFLICT', 'The audit log has no key. Restore it.')
+      throw new RedriveError(
+        'CONFLICT',
+        'The table redrive_server.audit_key is empty. Restore its row from a backup of the database.',
+      )
     return row.key
   })
   return {

@@ -251,7 +251,7 @@ export const source = z
       .optional(),
     retention: duration('1h', '3650d')
       .describe(
-        "How long a settled dead letter is kept after its ingest or its last change of status ('1h'–'3650d'). Default: `retention.settled`",
+        "How long a dead letter that needs no decision is kept after its ingest or its last change of status ('1h'–'3650d'). Default: `retention.settled`",
       )
       .optional(),
     openRetention: duration('1h', '3650d')

@@ -122,6 +122,6 @@ const isGone = (description = '') => /deleted|push based/i.test(description)
 const noAnswer = (code: number, description = '') =>
   new Error(
     code === 503
-      ? 'No server answers for the consumer. JetStream is not available, or the consumer was deleted.'
+      ? 'The consumer does not respond: JetStream is not available, or the consumer was deleted. Check the NATS server, then restart the consumer.'
       : `The server ended a request for messages: ${code} ${description}`,
   )

@@ -205,7 +205,7 @@ export function answered<T>(work: Promise<T>): Promise<T> {
   return withTimeout(work, ANSWER_MS, () => {
     throw new RedriveError(
       'UNREACHABLE',
-      `RabbitMQ did not respond to a request within ${ANSWER_MS} ms. Check the nodes of the broker.`,
+      `RabbitMQ did not respond to a request within ${ANSWER_MS / 1000} s. Check the nodes of the broker.`,
     )
   })
 }
