@@ -75,6 +75,23 @@ describe('the begin of an alert', () => {
     expect(messages().flat().sort()).toEqual(['age firing', 'depth firing'])
   })
 
+  test('is delivered once when several processes deliver many alerts, in any order', async () => {
+    const all = Array.from({ length: 3_000 }, (_, at) => ({ ...DEPTH, source: `orders-${at}` }))
+    const processes = Array.from({ length: 4 }, () =>
+      alerting({ channels: [channel('https://hook.test', 1_000)], perHour: 1_000 }),
+    )
+    const deliver = (alerts: readonly Alert[]) =>
+      Promise.all(processes.map((one, at) => one(at % 2 === 0 ? alerts : alerts.toReversed())))
+    for (let round = 0; round < 3; round++) {
+      await deliver(all)
+      await age('10 minutes')
+      await deliver(all.slice(1_500))
+    }
+    const told = received.flat().map(({ id, status }) => `${id} ${status}`)
+    // Half of the alerts begin and end three times, the others begin once.
+    expect([told.length, new Set(told).size]).toEqual([10_500, 10_500])
+  })
+
   test('is not repeated after all processes were down for an hour', async () => {
     await alerting()([DEPTH])
     await age('1 hour')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { AlertChannel, AlertNotice } from '@redrive/alerts'
 import type { Alert } from '@redrive/catalog'
 import type { Pool } from 'pg'
-import { inTransaction, runOn, type RunSql } from '../database.ts'
+import { runOn, type RunSql } from '../database.ts'
 import type { AlertContent, DescribeAlert } from './describe.ts'
 import {
   CLAIM,
@@ -53,8 +53,8 @@ async function deliverTo(
   const target = hash(channel.address)
   const active = new Map(alerts.map((alert) => [keyOf(alert), alert]))
   const keys = [...active.keys()]
-  await inTransaction(pool, (run) => recordActive(run, target, keys))
   const run = runOn(pool)
+  await recordActive(run, target, keys)
   const claimed = (mayBegin: boolean) =>
     run<ClaimedAlert>(CLAIM, [target, keys, channel.batch, mayBegin])
   const deliver = (rows: readonly ClaimedAlert[]) =>
@@ -88,6 +88,7 @@ interface ClaimedAlert {
   readonly endedAt: number | null
 }
 
+/** Each statement is its own transaction: a transaction of several could not lock all rows in the order of their keys. */
 async function recordActive(run: RunSql, target: string, keys: readonly string[]): Promise<void> {
   await run(RECORD_ACTIVE, [target, keys])
   await run(RECORD_ENDED, [target])

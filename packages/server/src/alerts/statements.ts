@@ -8,7 +8,8 @@ const CLAIM_MS = 60_000
 /** 1 h: the time of the limit of messages. */
 const HOUR = `interval '1 hour'`
 
-/** Ordered by key, so that two processes cannot cause a deadlock. */
+// Each statement locks its rows in the order of their keys, so that two processes cannot cause a deadlock.
+
 export const RECORD_ACTIVE: string = `
 insert into redrive_server.alert as held (target, key)
 select $1, key from unnest($2::text[]) as key order by key
@@ -24,11 +25,18 @@ on conflict (target, key) do update set held_at = now(),
  */
 export const RECORD_ENDED: string = `
 update redrive_server.alert set ended_at = now()
-where target = $1 and ended_at is null and held_at < now() - ${ENDED_MS} * interval '1 ms'`
+where (target, key) in (
+  select target, key from redrive_server.alert
+  where target = $1 and ended_at is null and held_at < now() - ${ENDED_MS} * interval '1 ms'
+  order by key for update)`
 
 /** Deletes alerts that ended a day ago, also when their channel did not accept the end. */
 export const DELETE_OLD: string = `
-delete from redrive_server.alert where target = $1 and ended_at < now() - interval '1 day'`
+delete from redrive_server.alert
+where (target, key) in (
+  select target, key from redrive_server.alert
+  where target = $1 and ended_at < now() - interval '1 day'
+  order by key for update)`
 
 /**
  * Claims alerts that began, and alerts whose delivered begin has ended. Only the process with the claim delivers them.
@@ -49,12 +57,19 @@ returning key, id, content, (extract(epoch from started_at) * 1000)::float8 as "
 export const SET_DELIVERED: string = `
 update redrive_server.alert a set claimed_until = null, content = sent.content,
   told_at = coalesce(a.told_at, now()), resolved_at = case when a.told_at is not null then now() end
-from unnest($2::uuid[], $3::jsonb[]) as sent (id, content)
-where a.target = $1 and a.id = sent.id`
+from (
+  select held.key, sent.content from redrive_server.alert held
+  join unnest($2::uuid[], $3::jsonb[]) as sent (id, content) on held.id = sent.id
+  where held.target = $1
+  order by held.key for update of held) as sent
+where a.target = $1 and a.key = sent.key`
 
 export const RETURN_CLAIM: string = `
 update redrive_server.alert set claimed_until = null
-where target = $1 and id = any($2)`
+where (target, key) in (
+  select target, key from redrive_server.alert
+  where target = $1 and id = any($2)
+  order by key for update)`
 
 /** Counts a message with new alerts. Returns no row above the limit of an hour. */
 export const TAKE_MESSAGE: string = `
