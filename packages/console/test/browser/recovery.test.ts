@@ -216,6 +216,25 @@ test('a reload during a slow plan makes one plan', async () => {
   await close()
 })
 
+test('a reload while the server still makes a plan waits for this plan', async () => {
+  const { page, close } = await openTab(browser)
+  const group = await cause(alone, 'repeated')
+  let requests = 0
+  await page.route('**/api/v1/replays', async (route) => {
+    if (route.request().method() !== 'POST' || ++requests > 2) return route.continue()
+    const title = 'Request in progress'
+    const problem = { type: 'about:blank', title, status: 409, code: 'in_progress' }
+    await route.fulfill({
+      ...{ status: 409, contentType: 'application/problem+json' },
+      body: JSON.stringify({ ...problem, detail: 'Retry in a second.', requestId: 'r1' }),
+    })
+  })
+  await page.goto(`${alone.url}/replays/new?group=${group}`)
+  await page.getByRole('row', { name: /Ready 3/ }).waitFor()
+  expect([requests, await plansOf(alone, 'repeated')]).toEqual([3, 1])
+  await close()
+})
+
 test('two tabs start a plan once, and the second one shows the run', async () => {
   const { page, close } = await openTab(browser)
   const id = await fillPlan(page, alone, 'two-tabs')

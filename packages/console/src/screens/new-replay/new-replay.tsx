@@ -1,3 +1,4 @@
+import { ApiError } from '@redrive/api'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
@@ -171,6 +172,9 @@ function Select({ filter, onPreview }: SelectProps) {
   )
 }
 
+/** 90 s: longer than the minute after which the server runs an interrupted request again. */
+const IN_PROGRESS_TRIES = 90
+
 /** Creates the plan, once per address, and continues at the address of its run. */
 function Planning({ selection }: { readonly selection: PlanRequest['selection'] }) {
   const navigate = useNavigate()
@@ -191,6 +195,10 @@ function Planning({ selection }: { readonly selection: PlanRequest['selection'] 
     staleTime: Number.POSITIVE_INFINITY,
     refetchOnWindowFocus: false,
     refetchOnMount: false,
+    // After a reload, the server may still work on the first request.
+    retry: (failures, error) =>
+      failures < IN_PROGRESS_TRIES && error instanceof ApiError && error.code === 'in_progress',
+    retryDelay: 1_000,
   })
   const id = planned.data
   useEffect(() => {
