@@ -31,6 +31,14 @@ const BUNDLED: Readonly<Record<string, Published['bundled']>> = {
   '@redrive/server': {
     folder: 'packages/console',
     names: [
+      '@codemirror/commands',
+      '@codemirror/lang-json',
+      '@codemirror/language',
+      '@codemirror/lint',
+      '@codemirror/search',
+      '@codemirror/state',
+      '@codemirror/view',
+      '@lezer/highlight',
       '@tanstack/react-query',
       '@tanstack/react-router',
       '@tanstack/react-virtual',
