@@ -8,9 +8,9 @@ const POOL = 'packages/postgres-internal/src/pool.ts'
 const SCHEDULE = 'packages/transports/postgres/src/claim-schedule.ts'
 const TURN = 'packages/transports/postgres/src/turn.ts'
 
-const ENTER = `            result = await enter(query(tx), entry)
-            isEntered = true
-            if (result !== 'handled') throw NOT_NEW
+const ENTER = `          result = await enter(query(tx), entry)
+          isEntered = true
+          if (result !== 'handled') throw NOT_NEW
 `
 
 export const MUTANTS: readonly Mutant[] = [
@@ -73,11 +73,11 @@ export const MUTANTS: readonly Mutant[] = [
     [
       INBOX,
       ENTER,
-      `            await transaction(async (other) => {
-              result = await enter(query(other), entry)
-            })
-            isEntered = true
-            if (result !== 'handled') throw NOT_NEW
+      `          await transaction(async (other) => {
+            result = await enter(query(other), entry)
+          })
+          isEntered = true
+          if (result !== 'handled') throw NOT_NEW
 `,
     ],
   ],
@@ -88,12 +88,12 @@ export const MUTANTS: readonly Mutant[] = [
     [INBOX, ENTER, ''],
     [
       INBOX,
-      '          }, attempt)\n          return result\n',
-      `          }, attempt)
-          await transaction(async (tx) => {
-            result = await enter(query(tx), entry)
-          })
-          return result
+      '        }, attempt)\n        return result\n',
+      `        }, attempt)
+        await transaction(async (tx) => {
+          result = await enter(query(tx), entry)
+        })
+        return result
 `,
     ],
   ],
