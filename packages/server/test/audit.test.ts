@@ -160,6 +160,7 @@ describe('the schema', () => {
       '0002-audit-key',
       '0003-audit-export',
       '0004-audit-unmasked',
+      '0005-alert-ends',
     ])
     const [first] = pools as [Pool, ...Pool[]]
     expect(await migrateServer(first)).toEqual([])

@@ -102,7 +102,7 @@ describe('an invalid request', () => {
     const decision = { ids: named, as: 'open', text: 'declined' }
     expect(await post('/api/v1/dead-letters/outcomes', decision)).toMatchObject({
       code: 'invalid',
-      problems: [expect.stringContaining('"text"')],
+      problems: [expect.stringContaining('either "ids" or "filter", and no other field')],
     })
     expect(await stage.catalog.group(one)).toMatchObject({ openCount: 1 })
   })

@@ -115,20 +115,16 @@ export function batches(url: string, pool: Pool): void {
         const handle = (key: string, fingerprint?: string) =>
           inbox.handle(entryOf(rig, key, fingerprint), effect(rig, 1))
         expect(await handle('before')).toBe('handled')
-        const results = await Promise.all([
+        const [first, second, ...others] = await Promise.all([
           handle('a'),
           handle('a'),
           handle('before'),
           handle('before', 'other'),
           handle('b'),
         ])
-        expect(results).toEqual([
-          'handled',
-          'already_handled',
-          'already_handled',
-          'conflict',
-          'handled',
-        ])
+        // Either of two equal messages can be the one that is handled.
+        expect(new Set([first, second])).toEqual(new Set(['handled', 'already_handled']))
+        expect(others).toEqual(['already_handled', 'conflict', 'handled'])
         expect(await effectsOf(rig)).toEqual([1, 1, 1])
       }),
     )
