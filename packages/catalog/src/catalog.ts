@@ -34,13 +34,8 @@ import {
   readDeadLetterPreview,
   readDeadLetters,
 } from './read/dead-letters.ts'
-import {
-  type FailureGroup,
-  type GroupPage,
-  type GroupQuery,
-  readGroup,
-  readGroups,
-} from './read/groups.ts'
+import type { FailureGroup } from './read/failure-group.ts'
+import { type GroupPage, type GroupQuery, readGroup, readGroups } from './read/groups.ts'
 import type { DeadLetterQuery } from './read/query.ts'
 import type { Reader } from './read/sql.ts'
 import { readSourceNames, readSourcesOf, type ResourceKind } from './read/sources.ts'

@@ -25,14 +25,8 @@ export type {
   DeadLetterPreview,
   DeadLetterSummary,
 } from './read/dead-letters.ts'
-export type {
-  FailureGroup,
-  GroupMerge,
-  GroupOrder,
-  GroupPage,
-  GroupQuery,
-  GroupState,
-} from './read/groups.ts'
+export type { FailureGroup, GroupMerge, GroupState } from './read/failure-group.ts'
+export type { GroupOrder, GroupPage, GroupQuery } from './read/groups.ts'
 export type { CountRange, DeadLetterQuery, Scalar, Status } from './read/query.ts'
 export type { EarlierCycle } from './read/cycles.ts'
 export type { OpenPayload } from './read/open-payload.ts'

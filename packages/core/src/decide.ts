@@ -12,6 +12,7 @@ import { takeDeadLetter } from './flood.ts'
 import { type Guards, type SuccessBatch, recordFailure, recordSuccesses } from './guards.ts'
 import type { ClassPolicy, Policy, UnprovenPolicy } from './policy.ts'
 import { isPoison } from './poison.ts'
+import { BREAKER_OPEN, STILL_RUNNING } from './unattempted.ts'
 import { backoffDelay, type RetryContext, scheduleRetry } from './schedule-retry.ts'
 
 /** The result of an attempt. */
@@ -178,30 +179,6 @@ function retryWithinBudget(context: FailureContext): DecideResult {
         : done(afterBudget, { kind: 'drop', reason: 'over_budget', failure, cycle }, [exhausted])
   }
 }
-
-/** The failure of a delivery that was not attempted: the breaker is open and the policy does not wait. */
-const BREAKER_OPEN: Failure = Object.freeze({
-  class: 'transient',
-  signature: 'breaker-open',
-  type: 'BreakerOpen',
-  code: 'BREAKER_OPEN',
-  message: 'the circuit breaker of the dependency was open',
-  retryAfterMs: undefined,
-  timedOut: false,
-  stack: undefined,
-})
-
-/** The failure of a delivery that could not run. */
-const STILL_RUNNING: Failure = Object.freeze({
-  class: 'transient',
-  signature: 'still-running',
-  type: 'StillRunning',
-  code: 'ATTEMPT_TIMEOUT',
-  message: 'an earlier run of the message had not ended long after its timeout',
-  retryAfterMs: undefined,
-  timedOut: true,
-  stack: undefined,
-})
 
 /**
  * Decides about a delivery whose message still runs in this process, long after its timeout. It does not run

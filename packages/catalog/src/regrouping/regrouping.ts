@@ -1,4 +1,5 @@
-import { type FailureGroup, readMergedGroups } from '../read/groups.ts'
+import type { FailureGroup } from '../read/failure-group.ts'
+import { readMergedGroups } from '../read/groups.ts'
 import type { ApplyResult } from './apply.ts'
 import { type SplitRequest, type SplitResult, splitGroupBy } from './split.ts'
 import {

@@ -2,7 +2,7 @@ import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
 import { query } from '../database.ts'
 import { isId } from '../read/check.ts'
-import type { FailureGroup, GroupState } from '../read/groups.ts'
+import type { FailureGroup, GroupState } from '../read/failure-group.ts'
 import { NAME_MAX, storable, storableOrNull } from '../text.ts'
 import {
   ASSIGN_GROUP,

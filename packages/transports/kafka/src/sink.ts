@@ -3,7 +3,7 @@ import { headerText, RedriveError } from '@redrive/core'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { EventHeaderTable } from './header-tables.ts'
 import { type KafkaSinkOptions, type ResolvedSinkOptions, resolveSinkOptions } from './options.ts'
-import { closing, type KafkaProducer, type Message, producerOf } from './publish.ts'
+import { closing, type KafkaProducer, type Message, producerOf } from './producer.ts'
 
 /** 500: one request carries this number without a noticeable delay. */
 const BATCH = 500

@@ -1,4 +1,4 @@
-import { decodeHeaders, type FailureClass, RedriveError } from '@redrive/core'
+import { RedriveError } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -12,7 +12,7 @@ import { compatibilityPartitioner } from '@platformatic/kafka'
 import { Client } from './protocol/client.ts'
 import { existing } from './declare.ts'
 import { Drain } from './drain.ts'
-import { readForeignDeath } from './foreign.ts'
+import { deadLetterOf } from './dead-letter.ts'
 import {
   envelopeOf,
   formatPosition,
@@ -21,9 +21,7 @@ import {
   originalOf,
   parsePosition,
   positionOf,
-  readable,
   replayOf,
-  replayTopicOf,
 } from './delivery.ts'
 import { unfinished } from './enact.ts'
 import { InFlightDelivery, saidBy } from './consume/in-flight.ts'
@@ -36,7 +34,7 @@ import {
   resolveSourceOptions,
 } from './options.ts'
 import { Publisher } from './publish.ts'
-import { putBackEnvelopeOf, putBackOf } from './put-back.ts'
+import { putBackOf } from './put-back.ts'
 import { topologyOf } from './topology.ts'
 
 /** 30 s: joining a group takes as long as its slowest member needs. */
@@ -142,51 +140,20 @@ export class KafkaSource implements DeadLetterSource {
     const position = originalOf(drained.raw)
     // Any program can write this header. It must not make other topics readable.
     if (position === undefined || !this.#ownTopics.has(position.topic))
-      return this.#deadLetterOf(drained)
+      return deadLetterOf(drained, this.source)
     const { raw, source, deliveryCount } = drained
     const delivery = (record: KafkaRecord) =>
       new InFlightDelivery(source, record, { partition: undefined, deliveryCount })
     try {
-      return this.#deadLetterOf(delivery(await completeFrom(this.#client, raw, position)))
+      return deadLetterOf(delivery(await completeFrom(this.#client, raw, position)), this.source)
     } catch {
       // It must not block the other dead letters. A replay reads the original again, and reports the cause.
-      const { envelope, ...rest } = this.#deadLetterOf(delivery({ ...raw, value: NO_CONTENT }))
+      const { envelope, ...rest } = deadLetterOf(
+        delivery({ ...raw, value: NO_CONTENT }),
+        this.source,
+      )
       const original = formatPosition(position)
       return { ...rest, reason: CONTENT_MISSING, envelope: { ...envelope, original } }
-    }
-  }
-
-  #deadLetterOf(delivery: KafkaDelivery): DrainedDeadLetter {
-    const { raw } = delivery
-    const decoded = decodeHeaders(readable(raw.headers))
-    // The process that dead-lettered it adds a reason. If another library dead-lettered a replay, our headers have no reason.
-    const foreign = decoded.reason === undefined ? readForeignDeath(raw) : undefined
-    const origin = decoded.source ?? foreign?.origin ?? this.source
-    const keepsOwnCycle = foreign === undefined || delivery.cycle.history.length > 0
-    const cycle = keepsOwnCycle
-      ? delivery.cycle
-      : { ...foreign.cycle, number: delivery.cycle.number }
-    const failureClass: FailureClass = cycle.history.at(-1)?.class ?? 'unknown'
-    const reason = decoded.reason ?? foreign?.reason ?? 'unknown'
-    // A copy of Redrive is in the partition of its original. Other programs may choose any partition.
-    const partition = foreign === undefined ? raw.partition : foreign.partition
-    const replayTo = decoded.source === undefined ? undefined : replayTopicOf(raw, origin)
-    return {
-      delivery: { ...saidBy(delivery), source: origin, cycle },
-      origin,
-      envelope: {
-        ...envelopeOf(raw),
-        ...putBackEnvelopeOf(raw),
-        ...(partition === undefined ? {} : { partition: String(partition) }),
-        ...(replayTo === undefined ? {} : { replayTo }),
-      },
-      quarantined: QUARANTINED.has(reason),
-      class: failureClass,
-      reason,
-      // A record without an id is identified by its position, which does not change.
-      identity: 'stable',
-      ...(decoded.handler === undefined ? {} : { handler: decoded.handler }),
-      ...(decoded.stack === undefined ? {} : { stack: decoded.stack }),
     }
   }
 
@@ -296,9 +263,6 @@ const unknownTopic = ({ delivery }: DrainedDeadLetter) =>
     'REFUSED',
     `The dead letter "${delivery.id}" was drained by an older release, which did not store its topic and headers. Replay or discard it.`,
   )
-
-/** The reasons of a decision that mean quarantine. */
-const QUARANTINED: ReadonlySet<string> = new Set(['same_failure_repeated', 'crash_loop'])
 
 /** Creates the control plane's access to the dead letters of a topic and group, or of the dead-letter topics you list. */
 export function kafkaSource(options: KafkaSourceOptions): KafkaSource {

@@ -11,7 +11,8 @@ import { nameOf } from './protocol/topic-partition.ts'
 import type { Commit } from './protocol/offsets.ts'
 import type { ResolvedOptions } from './options.ts'
 import type { Partition } from './consume/partition.ts'
-import { closing, forgetIfOutdated, type KafkaProducer, messageOf, producerOf } from './publish.ts'
+import { closing, forgetIfOutdated, type KafkaProducer, producerOf } from './producer.ts'
+import { messageOf } from './publish.ts'
 
 interface PendingHandOff {
   readonly partition: Partition

@@ -19,13 +19,8 @@ import {
 import { EARLIEST, endsOf, LATEST } from '../src/consume/lag.ts'
 import { nameOf, type TopicPartition } from '../src/protocol/topic-partition.ts'
 import { type Committed, Offsets } from '../src/protocol/offsets.ts'
-import {
-  closing,
-  forgetIfOutdated,
-  type KafkaProducer,
-  messageOf,
-  producerOf,
-} from '../src/publish.ts'
+import { closing, forgetIfOutdated, type KafkaProducer, producerOf } from '../src/producer.ts'
+import { messageOf } from '../src/publish.ts'
 import { Process } from './process.ts'
 
 export { SETTLE } from '@redrive/core'
