@@ -7,7 +7,7 @@ import {
   type ResolvedSinkOptions,
   resolveSinkOptions,
 } from './options.ts'
-import { ADD, CHECK } from './scripts.ts'
+import { ADD, CHECK } from './source-scripts.ts'
 
 /** 100: as in the sinks of other brokers. */
 const BATCH = 100

@@ -16,7 +16,7 @@ import {
   resolveSourceOptions,
 } from './options.ts'
 import { putBackEnvelopeOf, putBackOf } from './put-back.ts'
-import { ADD, DEPTH, LAG, PUBLISH } from './scripts.ts'
+import { DEPTH, LAG, PUBLISH, PUT_BACK } from './source-scripts.ts'
 import { MAX_ENTRIES, Member } from './server.ts'
 import { CONTROL_PLANE, type Topology, topologyOf } from './topology.ts'
 
@@ -125,8 +125,7 @@ export class RedisStreamSource implements DeadLetterSource {
   /** Adds dead letters to the stream of dead letters again, as they were there. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     for (const deadLetter of deadLetters) {
-      const fields = putBackOf(deadLetter)
-      await this.#runScript(ADD, [this.#topology.deadLetters], [String(fields.length), ...fields])
+      await this.#runScript(PUT_BACK, [this.#topology.deadLetters], putBackOf(deadLetter))
     }
   }
 
