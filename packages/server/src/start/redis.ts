@@ -21,8 +21,12 @@ export function connectRedis(url: string, where: string, warn: Warn | undefined)
 export function endsWith<S extends DeadLetterSource>(source: S, client: RedisConnection): S {
   const close = source.close.bind(source)
   source.close = async () => {
-    await close()
-    if (client.isOpen) client.destroy()
+    try {
+      await close()
+    } finally {
+      // Also when the server is down: the client would connect again forever.
+      if (client.isOpen) client.destroy()
+    }
   }
   return source
 }
