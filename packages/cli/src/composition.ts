@@ -355,7 +355,7 @@ async function openRedis(
   const stream = /^\{[^}]*\}$/.test(slot) ? slot.slice(1, -1) : slot
   const source = isStream
     ? redisStreamSource({ client, stream, group })
-    : bullmqSource({ client, queue: failedJobsOf(queue) })
+    : bullmqSource({ client, queue: failedJobsOf(queue), lease: false })
   return {
     source,
     trace: undefined,

@@ -12,6 +12,11 @@ export interface BullmqSourceOptions {
    * it.
    */
   readonly queue: BullmqQueue
+  /**
+   * Whether a drain leases the jobs, so that other control planes skip them. With false, a drain
+   * changes nothing: use it to show failed jobs. Default true.
+   */
+  readonly lease?: boolean
   /** Maximum wait for a response of the server ('1ms'–'1h', default '5s'). */
   readonly timeout?: Duration
 }
@@ -27,6 +32,7 @@ export interface BullmqQueue {
 export interface ResolvedBullmqOptions {
   readonly client: RedisClient
   readonly queue: BullmqQueue
+  readonly isLeasing: boolean
   readonly timeoutMs: number
 }
 
@@ -34,6 +40,7 @@ export function resolveBullmqOptions(options: BullmqSourceOptions): ResolvedBull
   return readOptions('bullmqSource()', options, (top) => ({
     ...readClient(top),
     queue: top.required<BullmqQueue>('queue', QUEUE),
+    isLeasing: top.boolean('lease', true),
   }))
 }
 

@@ -16,18 +16,23 @@ local function leaseOf(leases, id)
   local untilMs, token = string.match(text, '^(%d+):(.*)$')
   return tonumber(untilMs), token
 end
+
+-- The record of an ended replay begins with a sign: '!' after a failure, '=' after a confirmation.
+local function isOpen(record)
+  return string.sub(record, 1, 1) == '{'
+end
 `
 
 const withShared = (body: string): Script => script(SHARED + body)
 
 /**
  * Leases failed jobs that the catalog does not have. KEYS: failed, ingested, leases. ARGV: start, examined, maximum,
- * token, lease in ms. The start is a rank, or '>' and a time in ms. Returns the next rank or '' at the end, the time
- * of the last examined job, then ids and times of the leased jobs.
+ * token, lease in ms or '' to read without leases. The start is a rank, or '>' and a time in ms. Returns the next rank or
+ * '' at the end, the time of the last examined job, then ids and times of the leased jobs.
  */
 export const TAKE: Script = withShared(`
 local start, examined, most = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
-local now = clock()
+local now, isLeasing = clock(), ARGV[5] ~= ''
 if string.sub(start, 1, 1) == '>' then
   start = redis.call('ZCOUNT', KEYS[1], '-inf', '(' .. string.sub(start, 2))
 end
@@ -35,14 +40,17 @@ local jobs = redis.call('ZRANGE', KEYS[1], start, start + examined - 1, 'WITHSCO
 local result, last = { start + #jobs / 2, '' }, ''
 for i = 1, #jobs, 2 do
   local id, at = jobs[i], jobs[i + 1]
-  if redis.call('ZSCORE', KEYS[2], id) ~= at and leaseOf(KEYS[3], id) <= now then
+  local isFree = not isLeasing or leaseOf(KEYS[3], id) <= now
+  if isFree and redis.call('ZSCORE', KEYS[2], id) ~= at then
     if #result == 2 + 2 * most then
       -- The next call continues with this job.
       result[1] = start + (i - 1) / 2
       examined = 0
       break
     end
-    redis.call('HSET', KEYS[3], id, string.format('%d', now + ARGV[5]) .. ':' .. ARGV[4])
+    if isLeasing then
+      redis.call('HSET', KEYS[3], id, string.format('%d', now + ARGV[5]) .. ':' .. ARGV[4])
+    end
     result[#result + 1], result[#result + 2] = id, at
   end
   last = at
@@ -55,7 +63,7 @@ return result
 /**
  * Ends leases of a token. KEYS: ingested, leases, replays, failed, cycles. ARGV: token, 'release' or 'abandon', then for
  * each job id and time. A released job is ingested until it fails again. Its last replay has failed: '!' before the
- * record states that.
+ * record states that. A failure that the replay was made from is an earlier one.
  */
 export const END_TAKE: Script = withShared(`
 for i = 3, #ARGV, 2 do
@@ -68,7 +76,9 @@ for i = 3, #ARGV, 2 do
       redis.call('ZADD', KEYS[1], at, id)
       redis.call('HINCRBY', KEYS[5], id, 1)
       local record = redis.call('HGET', KEYS[3], id)
-      if record and string.sub(record, 1, 1) ~= '!' then redis.call('HSET', KEYS[3], id, '!' .. record) end
+      if record and isOpen(record) and cjson.decode(record).failedAt ~= at then
+        redis.call('HSET', KEYS[3], id, '!' .. record)
+      end
     end
   end
 end
@@ -85,6 +95,30 @@ for i = 1, #page[2], 2 do
   local id = page[2][i]
   if not redis.call('ZSCORE', KEYS[3], id) then redis.call('ZREM', KEYS[2], id) end
   if redis.call('EXISTS', KEYS[4] .. id) == 0 then redis.call('HDEL', KEYS[1], id) end
+end
+return page[1]
+`)
+
+/** Removes leases that have ended: their jobs may not exist any more. KEYS: leases. ARGV: cursor. Returns the next cursor. */
+export const PRUNE_LEASES: Script = withShared(`
+local now, page = clock(), redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)
+for i = 1, #page[2], 2 do
+  if leaseOf(KEYS[1], page[2][i]) <= now then redis.call('HDEL', KEYS[1], page[2][i]) end
+end
+return page[1]
+`)
+
+/**
+ * Removes old records of replays. KEYS: replays. ARGV: cursor, age in ms of open records, age of ended ones. Returns the
+ * next cursor.
+ */
+export const PRUNE_REPLAYS: Script = withShared(`
+local now, page = clock(), redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 500)
+for i = 1, #page[2], 2 do
+  local id, record = page[2][i], page[2][i + 1]
+  local keptMs = isOpen(record) and ARGV[2] or ARGV[3]
+  local at = cjson.decode(string.match(record, '{.*')).recordedAt
+  if at < now - tonumber(keptMs) then redis.call('HDEL', KEYS[1], id) end
 end
 return page[1]
 `)
@@ -109,11 +143,19 @@ if ingested <= tonumber(ARGV[1]) then ingested = redis.call('ZINTERCARD', 2, KEY
 return math.max(0, failed - ingested)
 `)
 
-/** Records a replay before BullMQ starts it. KEYS: replays, ingested. ARGV: id, record, time to keep in ms. */
+/** Records a replay before BullMQ starts it. KEYS: replays. ARGV: id, record, time to keep in ms. */
 export const RECORD_REPLAY: Script = withShared(`
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('ZREM', KEYS[2], ARGV[1])
+return 1
+`)
+
+/**
+ * Removes the mark of a failure, after BullMQ has started its replay. Until then, a drain would find that failure again.
+ * KEYS: ingested. ARGV: id, time of the failure.
+ */
+export const UNMARK_REPLAYED: Script = withShared(`
+if redis.call('ZSCORE', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('ZREM', KEYS[1], ARGV[1]) end
 return 1
 `)
 
@@ -127,6 +169,13 @@ for i, id in ipairs(ARGV) do
   local record = redis.call('HGET', KEYS[1], id) or ''
   result[i] = { record, redis.call('HGET', KEYS[2], id) or '0', redis.call('HGETALL', KEYS[3] .. id) }
 end
+return result
+`)
+
+/** Reads the records of the last replays. KEYS: replays. ARGV: ids. Returns '' for a job without a replay. */
+export const READ_REPLAYS: Script = withShared(`
+local result = {}
+for i, id in ipairs(ARGV) do result[i] = redis.call('HGET', KEYS[1], id) or '' end
 return result
 `)
 
@@ -147,18 +196,18 @@ local result = { page[1] }
 for i = 1, #page[2], 2 do
   local id, record = page[2][i], page[2][i + 1]
   local at = redis.call('ZSCORE', KEYS[2], id)
-  local isOpen = string.sub(record, 1, 1) ~= '!'
-  if isOpen and (at or redis.call('EXISTS', KEYS[3] .. id) == 0) then
+  if isOpen(record) and (at or redis.call('EXISTS', KEYS[3] .. id) == 0) then
     for _, value in ipairs({ id, record, at or '' }) do result[#result + 1] = value end
   end
 end
 return result
 `)
 
-/** Removes records that did not change. KEYS: replays. ARGV: for each job id and record. */
-export const FORGET_REPLAYS: Script = withShared(`
+/** Marks records that did not change as confirmed. KEYS: replays. ARGV: for each job id and record. */
+export const CONFIRM_REPLAYS: Script = withShared(`
 for i = 1, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then redis.call('HDEL', KEYS[1], ARGV[i]) end
+  local id, record = ARGV[i], ARGV[i + 1]
+  if redis.call('HGET', KEYS[1], id) == record then redis.call('HSET', KEYS[1], id, '=' .. record) end
 end
 return 1
 `)

@@ -15,16 +15,30 @@ export interface BullmqJob {
 /** What Redrive stores about the last replay of a job. */
 export interface ReplayRecord {
   readonly replayId: string
-  /** Whether it failed again, and the control plane has that failure. */
-  readonly hasFailed: boolean
+  /** Time of the failure that it repairs: milliseconds since 1970, as text. */
+  readonly failedAt: string
+  readonly recordedAt: number
   /** Whether a job that does not exist any more was completed: BullMQ removes only completed jobs of this queue. */
   readonly isRemovedOnlyOnComplete: boolean
+}
+
+/** The record of the last replay of a job, with its state. */
+export interface StoredReplay extends ReplayRecord {
+  /** Whether the control plane has its result: a confirmation or another failure. */
+  readonly hasEnded: boolean
+}
+
+/** Parses the record of a replay. A sign before it states that the replay has ended. */
+export function parseReplay(text: string): StoredReplay | undefined {
+  const start = text.indexOf('{')
+  if (start < 0) return undefined
+  return { ...(JSON.parse(text.slice(start)) as ReplayRecord), hasEnded: start > 0 }
 }
 
 /** A job as the server stores it. */
 export interface StoredJob {
   /** The last replay. */
-  readonly replay: ReplayRecord | undefined
+  readonly replay: StoredReplay | undefined
   /** Number of failures of the job that the control plane has. */
   readonly ingested: number
   /** The fields of BullMQ. Empty: the job does not exist. */
@@ -61,7 +75,7 @@ export function readFailedJob(
       headers: {},
       cycle: { ...cycle, number: ingested + 1 },
       deliveryCount: 1,
-      replayId: replay?.hasFailed === false ? replay.replayId : undefined,
+      replayId: isFailureOf(replay, failedAt) ? replay.replayId : undefined,
       headerProblems: [],
     },
     origin: queue,
@@ -73,6 +87,10 @@ export function readFailedJob(
     ...(stack === undefined ? {} : { stack }),
   }
 }
+
+/** Whether the failure ended this replay. A replay whose start is not complete was made from the same failure. */
+const isFailureOf = (replay: StoredReplay | undefined, failedAt: string): replay is StoredReplay =>
+  replay !== undefined && !replay.hasEnded && replay.failedAt !== failedAt
 
 function cycleOf(
   fields: FailedJob['fields'],

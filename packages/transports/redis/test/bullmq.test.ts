@@ -3,51 +3,17 @@ import { createClient } from '@redis/client'
 import { urlOf } from '@redrive/dev-support'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { until } from '@redrive/testing'
-import { type Job, Queue, Worker } from 'bullmq'
+import { Queue } from 'bullmq'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { type BullmqSource, bullmqSource } from '../src/index.ts'
+import { bullmqSource } from '../src/index.ts'
+import { bullmqShop, failed, ingest, type Order } from './shop.ts'
 
 const url = await urlOf('redis')
 const client = new Redis(url, { maxRetriesPerRequest: null })
 afterAll(() => client.disconnect())
 
-interface Order {
-  readonly order: number
-}
-
-/** A new queue, with a worker whose jobs fail until a test repairs the dependency. */
-function aShop() {
-  const queue = new Queue<Order>(`orders-${randomUUID()}`, { connection: client })
-  const source = bullmqSource({ client, queue })
-  const handled: { readonly id: string | undefined; readonly order: number }[] = []
-  const shop = { queue, source, handled, isDown: true, charge }
-  async function charge({ id, data }: Job<Order>) {
-    if (shop.isDown) throw Object.assign(new TypeError(`order ${data.order} has no customer`))
-    handled.push({ id, order: data.order })
-  }
-  const worker = new Worker<Order>(queue.name, charge, { connection: client })
-  // BullMQ reports a failed job to this listener, too.
-  worker.on('error', () => undefined)
-  onTestFinished(async () => {
-    await source.close()
-    await worker.close()
-    await queue.obliterate({ force: true })
-    await client.del(
-      ...['cycles', 'ingested', 'leases', 'replays'].map((key) => queue.toKey(`redrive:${key}`)),
-    )
-  })
-  return shop
-}
-
-const failed = (queue: Queue, count: number) =>
-  until(`${count} jobs are failed`, async () => (await queue.getFailedCount()) === count)
-
-async function ingest(source: BullmqSource): Promise<readonly DrainedDeadLetter[]> {
-  const batch = await source.drain({ limit: 100 })
-  await batch.release()
-  return batch.deadLetters
-}
+const aShop = () => bullmqShop(client)
 
 describe('failed jobs of BullMQ', () => {
   it('are dead letters with their data, error and attempts, and stay in the queue', async () => {
@@ -62,7 +28,7 @@ describe('failed jobs of BullMQ', () => {
       reason: 'bullmq_failed',
       quarantined: false,
       identity: 'stable',
-      stack: expect.stringContaining('bullmq.test.ts') as unknown,
+      stack: expect.stringContaining('shop.ts') as unknown,
       delivery: { id: job.id, key: 'order-7', type: 'charge', contentType: 'application/json' },
     })
     expect(Buffer.from(dead?.delivery.bytes ?? []).toString()).toBe('{"order":7}')

@@ -4,7 +4,7 @@ import { consume } from '@redrive/runtime'
 import { until } from '@redrive/testing'
 import { Redis } from 'ioredis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { topologyOf } from '../src/index.ts'
+import { redisStreamSource, topologyOf } from '../src/index.ts'
 import { redisWorld } from './world.ts'
 
 const client = new Redis(await urlOf('redis'))
@@ -39,7 +39,7 @@ describe('the retention of dead letters', () => {
   it('does not remove dead letters that were put back, until another one is stored', async () => {
     const world = aWorld()
     await storeDeadLetter(world, '100s')
-    const plane = world.source()
+    const plane = redisStreamSource({ client, stream: world.stream, group: GROUP })
     const batch = await plane.drain({ limit: 10 })
     await batch.release()
     expect(await client.pttl(world.deadLetters)).toBeGreaterThan(0)
