@@ -95,6 +95,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   try {
     await transport.open({
       deadLetterRetentionMs: policy.deadLetter.retentionMs,
+      ...crashLimitOf(policy),
       // Without a name it is the source, which a dead letter contains already.
       ...(name === transport.source ? {} : { handler: name }),
     })
@@ -112,6 +113,9 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   const remove = addConsumer({ handler: name, consumer })
   return consumer
 }
+
+const crashLimitOf = ({ poison }: Policy) =>
+  poison === undefined ? {} : { crashLimit: poison.suspectDeliveries + poison.trials }
 
 function consumerOf<D extends Delivery>(
   loop: Loop<D>,

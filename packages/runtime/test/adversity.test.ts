@@ -232,7 +232,7 @@ describe('the needs of the policy', () => {
       return Promise.resolve()
     }
     await consume(transport, () => undefined, { deadLetter: { retention: '3d' } })
-    expect(asked).toEqual([{ deadLetterRetentionMs: 259_200_000 }])
+    expect(asked).toEqual([{ deadLetterRetentionMs: 259_200_000, crashLimit: 6 }])
     expect(resolvePolicy({}).deadLetter.retentionMs).toBe(1_209_600_000)
   })
 })

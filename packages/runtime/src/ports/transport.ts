@@ -80,6 +80,11 @@ export interface Transport<D extends Delivery = Delivery> {
 export interface TransportNeeds {
   /** How long a dead letter is kept, where the broker can be configured. */
   readonly deadLetterRetentionMs: number
+  /**
+   * Deliveries without a result after which a message is quarantined. A broker with its own limit must have a higher
+   * one. Absent: crashes are not counted.
+   */
+  readonly crashLimit?: number
   /** Name of the consumer, if it has one. The transport stores it with every dead letter. */
   readonly handler?: string
 }
