@@ -1,7 +1,7 @@
 import { RedriveError } from '@redrive/core'
 import { systemClock } from '@redrive/runtime'
-import { Leases } from '@redrive/runtime/internal'
 import type { ReceivedMessage } from './delivery.ts'
+import { Leases, type Renewal } from './leases.ts'
 import { MAX_ENTRIES, type Requests } from './requests.ts'
 
 /** 1 minute: the time that a crashed control plane keeps its dead letters. */
@@ -15,9 +15,8 @@ export class Batch {
   readonly #requests: Requests
   readonly #url: string
   readonly #leases: Leases<ReceivedMessage>
-  /** The earliest time at which SQS can have ended a lease. */
-  #endsAt: number
   #isEnded = false
+  #failure: unknown
 
   constructor(
     requests: Requests,
@@ -28,45 +27,49 @@ export class Batch {
     this.messages = messages
     this.#requests = requests
     this.#url = url
-    this.#endsAt = claimedAt + LEASE_MS
     this.#leases = new Leases({
       leaseMs: LEASE_MS,
-      renew: () => this.#renew(),
-      onLost: () => undefined,
+      renew: (some, timeoutMs) => requests.hide(url, some.map(toHidden), timeoutMs),
       // The release reports that a lease has ended.
+      onEnded: () => undefined,
       onError: () => undefined,
     })
     for (const message of messages) this.#leases.add(message, claimedAt)
-    this.#leases.start()
   }
 
-  async #renew(): Promise<readonly ReceivedMessage[]> {
-    const sentAt = systemClock.now()
-    const results = await this.#each((handles) => this.#requests.hide(this.#url, handles, LEASE_MS))
-    if (results.every((result) => result === undefined)) this.#endsAt = sentAt + LEASE_MS
-    return []
-  }
-
-  /** Deletes the messages. Rejects when another control plane may have some of them. */
+  /** Deletes the messages. If it rejects, those that SQS still has are available again. */
   async release(): Promise<void> {
-    if (this.#isEnded || this.messages.length === 0) return
-    if (this.#endsAt <= systemClock.now()) throw lostBeforeRelease(this.#url, undefined)
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#isEnded) return
+    try {
+      await this.#delete()
+    } catch (error) {
+      this.#failure = error
+      // Without a response, they become available when their leases end.
+      await this.abandon().catch(() => undefined)
+      throw error
+    }
+    this.#end()
+  }
+
+  async #delete(): Promise<void> {
+    const areOwned = this.messages.every((message) => this.#leases.has(message))
+    if (!areOwned) throw lostBeforeRelease(this.#url, undefined)
     const results = await this.#each((handles) => this.#requests.delete(this.#url, handles))
     const failure = results.find((result) => result !== undefined)
     if (failure !== undefined) throw lostBeforeRelease(this.#url, failure)
-    this.#end()
   }
 
   /** Makes the messages available again. */
   async abandon(): Promise<void> {
     if (this.#isEnded) return
     this.#end()
-    await this.#each((handles) => this.#requests.hide(this.#url, handles, 0))
+    await this.#each((handles) => this.#requests.show(this.#url, handles))
   }
 
   #end(): void {
     this.#isEnded = true
-    this.#leases.stop()
+    this.#leases.clear()
   }
 
   async #each<T>(request: (handles: readonly string[]) => Promise<readonly T[]>): Promise<T[]> {
@@ -92,6 +95,11 @@ export async function take(requests: Requests, url: string, limit: number): Prom
   }
   return new Batch(requests, url, [...taken.values()], claimedAt)
 }
+
+const toHidden = ({ one, forMs }: Renewal<ReceivedMessage>) => ({
+  receiptHandle: one.receiptHandle,
+  forMs,
+})
 
 const lostBeforeRelease = (url: string, cause: unknown) =>
   new RedriveError(

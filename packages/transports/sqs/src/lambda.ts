@@ -212,6 +212,7 @@ class LambdaTransport implements Transport<SqsDelivery> {
   close(): Promise<void> {
     for (const delivery of [...this.#unfinished.keys()]) this.#end(delivery, false)
     this.#receiver = undefined
+    this.#options.closeClient()
     return Promise.resolve()
   }
 }

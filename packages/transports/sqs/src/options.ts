@@ -27,7 +27,7 @@ export interface SqsOptions {
   readonly topology?: TopologyMode
   /**
    * Time after which other consumers get the messages of a crashed consumer: the visibility timeout of each message.
-   * It is renewed while handlers run ('2s'–'12h', default '30s').
+   * It is renewed while handlers run ('2s'–'6h', default '30s').
    */
   readonly lease?: Duration
   /**
@@ -61,6 +61,8 @@ export interface SqsSinkOptions extends Pick<SqsOptions, 'client' | 'timeout'> {
 export interface ResolvedSourceOptions {
   readonly queue: string
   readonly client: SqsClient
+  /** Ends the client, unless the caller owns it. */
+  readonly closeClient: () => void
   readonly deadLetters: string | undefined
   readonly mode: TopologyMode
   readonly timeoutMs: number
@@ -74,14 +76,15 @@ export interface ResolvedOptions extends ResolvedSourceOptions {
 
 export interface ResolvedSinkOptions {
   readonly client: SqsClient
+  readonly closeClient: () => void
   readonly queue: (event: OutboundEvent) => string
   readonly timeoutMs: number
 }
 
 /** 30 s: the default of SQS, and the default timeout of an attempt. */
 const LEASE_MS = 30_000
-/** At least 2 s: with less, a pause of Node.js would lose leases. At most 12 h, the limit of SQS. */
-const LEASE = { min: 2_000, max: 43_200_000 }
+/** At least 2 s: with less, a pause of Node.js would lose leases. At most 6 h: SQS allows 12 h for all leases of a delivery. */
+const LEASE = { min: 2_000, max: 21_600_000 }
 /** 5 s: an idle consumer sends 12 requests per minute, and a stop takes no longer. */
 const WAIT_MS = 5_000
 /** At least 1 s: with 0, SQS reads only a part of its servers. At most 20 s, the limit of SQS. */
@@ -139,11 +142,14 @@ export function readQueue(top: Section): ResolvedSourceOptions {
   }
 }
 
-function readClient(top: Section): Pick<ResolvedSourceOptions, 'client' | 'timeoutMs'> {
-  return {
-    client: top.ifGiven<SqsClient>('client', CLIENT) ?? new SQSClient({}),
-    timeoutMs: top.duration('timeout', TIMEOUT_MS, TIMEOUT),
-  }
+function readClient(
+  top: Section,
+): Pick<ResolvedSourceOptions, 'client' | 'closeClient' | 'timeoutMs'> {
+  const timeoutMs = top.duration('timeout', TIMEOUT_MS, TIMEOUT)
+  const given = top.ifGiven<SqsClient>('client', CLIENT)
+  if (given !== undefined) return { timeoutMs, client: given, closeClient: () => undefined }
+  const client = new SQSClient({})
+  return { timeoutMs, client, closeClient: () => client.destroy() }
 }
 
 const CLIENT: Check = withMethods('a client of @aws-sdk/client-sqs', ['send'])

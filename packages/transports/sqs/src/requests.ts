@@ -28,6 +28,12 @@ export interface ReceiveOptions {
   readonly leaseMs: number
 }
 
+/** A message that no consumer receives for some time. */
+export interface HiddenMessage {
+  readonly receiptHandle: string
+  readonly forMs: number
+}
+
 /** The requests of Redrive. Each one has a timeout, and its error states whether SQS has done it. */
 export class Requests {
   readonly #client: SqsClient
@@ -53,7 +59,7 @@ export class Requests {
     const { Messages = [] } = await this.#run(
       url,
       (options) => this.#client.send(command, options),
-      waitMs,
+      { timeoutMs: waitMs + this.#timeoutMs },
     )
     return Messages.map(toReceived)
   }
@@ -86,22 +92,35 @@ export class Requests {
   /** Sets when up to ten messages are available again, from now on. */
   async hide(
     url: string,
-    handles: readonly string[],
-    forMs: number,
+    messages: readonly HiddenMessage[],
+    timeoutMs: number = this.#timeoutMs,
   ): Promise<readonly EntryResult[]> {
-    const Entries = handles.map((ReceiptHandle, index) => ({
+    const Entries = messages.map(({ receiptHandle, forMs }, index) => ({
       Id: String(index),
-      ReceiptHandle,
+      ReceiptHandle: receiptHandle,
       VisibilityTimeout: secondsOf(forMs),
     }))
     const command = new ChangeMessageVisibilityBatchCommand({ QueueUrl: url, Entries })
-    const { Failed } = await this.#run(url, (options) => this.#client.send(command, options))
-    return resultsOf(url, handles.length, Failed).map(withOwnership)
+    const { Failed } = await this.#run(url, (options) => this.#client.send(command, options), {
+      timeoutMs: Math.min(timeoutMs, this.#timeoutMs),
+    })
+    return resultsOf(url, messages.length, Failed).map(withOwnership)
   }
 
-  /** Returns the address of a queue; undefined when it does not exist. */
-  async urlOf(name: string): Promise<string | undefined> {
-    const command = new GetQueueUrlCommand({ QueueName: name })
+  /** Makes up to ten messages available again. */
+  show(url: string, handles: readonly string[]): Promise<readonly EntryResult[]> {
+    return this.hide(
+      url,
+      handles.map((receiptHandle) => ({ receiptHandle, forMs: 0 })),
+    )
+  }
+
+  /** Returns the address of a queue of an account, by default that of the caller; undefined when it does not exist. */
+  async urlOf(name: string, account?: string): Promise<string | undefined> {
+    const command = new GetQueueUrlCommand({
+      QueueName: name,
+      ...(account === undefined ? {} : { QueueOwnerAWSAccountId: account }),
+    })
     try {
       return (await this.#run(name, (options) => this.#client.send(command, options))).QueueUrl
     } catch (error) {
@@ -141,10 +160,10 @@ export class Requests {
   async #run<T>(
     queue: string,
     request: (options: { readonly abortSignal: AbortSignal }) => Promise<T>,
-    waitMs = 0,
+    { timeoutMs = this.#timeoutMs }: { readonly timeoutMs?: number } = {},
   ): Promise<T> {
     try {
-      return await request({ abortSignal: AbortSignal.timeout(waitMs + this.#timeoutMs) })
+      return await request({ abortSignal: AbortSignal.timeout(Math.ceil(timeoutMs)) })
     } catch (cause) {
       throw failed(queue, cause)
     }

@@ -64,6 +64,7 @@ export class SqsSink implements Sink {
   }
 
   close(): Promise<void> {
+    this.#options.closeClient()
     return Promise.resolve()
   }
 }
