@@ -28,7 +28,7 @@ export interface ReceivedMessage {
   readonly own: Readonly<Record<string, unknown>>
   /** How often SQS delivered it, this time included. */
   readonly receives: number
-  /** The message group. Undefined: the queue is not FIFO. */
+  /** The message group. Undefined: a message of a standard queue without one. */
   readonly group: string | undefined
   readonly system: Readonly<Record<string, string>>
 }
@@ -43,8 +43,9 @@ export interface Outgoing {
   readonly body: string
   readonly attributes: Attributes
   readonly delaySeconds?: number
-  /** Message group and deduplication id, for FIFO queues. */
+  /** Message group, for FIFO queues and fair queues. */
   readonly group?: string
+  /** For FIFO queues. */
   readonly deduplicationId?: string
 }
 
@@ -186,13 +187,20 @@ export function outgoingOf(
   }
 }
 
-/** Returns what a replay needs in addition to the delivery: the types of its attributes, and its message group. */
-export function envelopeOf({ producers, own, group }: ReceivedMessage): Record<string, string> {
+/**
+ * Returns what a replay or a return to the dead-letter queue needs in addition to the delivery: the headers of Redrive,
+ * the types of the attributes, the message group and the id of the message.
+ */
+export function envelopeOf(
+  { producers, group, messageId }: ReceivedMessage,
+  own: Headers,
+): Record<string, string> {
   const types = producers
     .filter(([, type]) => type !== 'String')
     .map(([name, type]) => [name, type])
   return {
     deadLetterHeaders: JSON.stringify(own),
+    messageId,
     ...(types.length === 0 ? {} : { types: JSON.stringify(Object.fromEntries(types)) }),
     ...(group === undefined ? {} : { group }),
   }

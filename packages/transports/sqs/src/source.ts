@@ -1,4 +1,4 @@
-import { decodeHeaders, RedriveError } from '@redrive/core'
+import { decodeHeaders, encodeHeaders, headerText, RedriveError } from '@redrive/core'
 import {
   type ConfirmationBatch,
   type DeadLetterSource,
@@ -82,8 +82,8 @@ export class SqsSource implements DeadLetterSource {
   #endActions(batch: Batch): Pick<DrainedBatch, 'release' | 'abandon'> {
     return {
       release: async () => {
-        await batch.release()
         this.#batches.delete(batch)
+        await batch.release()
       },
       abandon: async () => {
         await batch.abandon()
@@ -94,18 +94,23 @@ export class SqsSource implements DeadLetterSource {
 
   #read(message: ReceivedMessage, maxReceives: number | undefined): DrainedDeadLetter {
     const { isFifo } = this.#topology
-    const { source: recorded, reason, handler, stack } = decodeHeaders(message.own)
+    const { source: recorded, reason: stored, handler, stack } = decodeHeaders(message.own)
     const { message: _, ...read } = contentOf(message, { source: this.source, isFifo })
-    const death = reason === undefined ? nativeDeathOf(message, read.cycle, maxReceives) : undefined
-    const origin = recorded ?? death?.origin ?? this.source
+    // What SQS knows is newer than the headers: a retry, and a producer, can have written them.
+    const death = nativeDeathOf(message, read.cycle, maxReceives)
+    const origin = death?.origin ?? recorded ?? this.source
     const cycle = death?.cycle ?? read.cycle
+    const reason = death === undefined ? stored : MAX_RECEIVES
+    const delivery = { ...read, cycle, source: origin, deliveryCount: 1 }
+    // SQS forgets where a message died, when it is put back.
+    const own = death === undefined ? {} : encodeHeaders({ ...delivery, reason }).headers
     return {
-      delivery: { ...read, cycle, source: origin, deliveryCount: 1 },
+      delivery,
       origin,
-      envelope: envelopeOf(message),
+      envelope: envelopeOf(message, { ...message.own, ...own }),
       quarantined: message.own[QUARANTINED] !== undefined,
       class: cycle.history.at(-1)?.class ?? 'unknown',
-      reason: reason ?? (death === undefined ? 'unknown' : 'max_receives'),
+      reason: reason ?? 'unknown',
       identity: 'stable',
       ...(handler === undefined ? {} : { handler }),
       ...(stack === undefined ? {} : { stack }),
@@ -139,10 +144,15 @@ export class SqsSource implements DeadLetterSource {
     const { deadLetters: url } = await this.#queues()
     if (url === undefined) throw new RedriveError('TOPOLOGY_MISMATCH', noQueue(this.#topology))
     const messages = all.map((one) => {
-      const { deadLetterHeaders = '{}' } = one.envelope
-      const own = { ...(JSON.parse(deadLetterHeaders) as Headers), 'redrive-id': one.delivery.id }
+      const { deadLetterHeaders = '{}', messageId = one.delivery.id } = one.envelope
+      const own = {
+        ...(JSON.parse(deadLetterHeaders) as Headers),
+        'redrive-id': headerText(one.delivery.id),
+        'redrive-source': headerText(one.origin),
+      }
       const message = outgoingOf(one.delivery, one.envelope, own)
-      return this.#topology.isFifo ? inGroup(message, one, `back:${one.delivery.id}`) : message
+      // A message that is drained again is another one of SQS, which must not drop it as a duplicate.
+      return this.#topology.isFifo ? inGroup(message, one, `back:${messageId}`) : message
     })
     for (let i = 0; i < messages.length; i += MAX_ENTRIES)
       await this.#sendAll(url, messages.slice(i, i + MAX_ENTRIES))
@@ -197,6 +207,7 @@ export class SqsSource implements DeadLetterSource {
     // Messages that are not returned become available when their lease ends.
     await Promise.allSettled([...this.#batches].map((batch) => batch.abandon()))
     this.#batches.clear()
+    this.#options.closeClient()
   }
 }
 
@@ -210,6 +221,8 @@ const DUE: readonly CountName[] = [
   'ApproximateNumberOfMessagesNotVisible',
 ]
 const ALL: readonly CountName[] = [...DUE, 'ApproximateNumberOfMessagesDelayed']
+
+const MAX_RECEIVES = 'max_receives'
 
 const NOTHING = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
 

@@ -3,57 +3,16 @@ import { refusal, urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
 import {
   CreateQueueCommand,
-  DeleteQueueCommand,
   GetQueueAttributesCommand,
   ReceiveMessageCommand,
-  SendMessageCommand,
 } from '@aws-sdk/client-sqs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type SqsClient, sqs, sqsSource } from '../src/index.ts'
+import { withRedrivePolicy } from './redrive-policy.ts'
 import { clientOf, sqsWorld } from './world.ts'
 
 const client = clientOf(await urlOf('elasticmq'))
 afterAll(() => client.destroy())
-
-/** A queue whose redrive policy moves a message after one delivery, as an application would have created both. */
-async function withRedrivePolicy() {
-  const dlq = `failed-${crypto.randomUUID()}`
-  const { QueueUrl: dlqUrl = '' } = await client.send(new CreateQueueCommand({ QueueName: dlq }))
-  const { Attributes } = await client.send(
-    new GetQueueAttributesCommand({ QueueUrl: dlqUrl, AttributeNames: ['QueueArn'] }),
-  )
-  const RedrivePolicy = JSON.stringify({
-    deadLetterTargetArn: Attributes?.QueueArn,
-    maxReceiveCount: 1,
-  })
-  const world = await sqsWorld(client, { attributes: { RedrivePolicy, VisibilityTimeout: '0' } })
-  return {
-    world,
-    queue: world.queue,
-    url: world.url,
-    dlq,
-    /** Sends a message that a plain consumer receives and does not delete. */
-    giveUp: async (body: string) => {
-      await client.send(
-        new SendMessageCommand({
-          QueueUrl: world.url,
-          MessageBody: body,
-          MessageAttributes: {
-            count: { DataType: 'Number', StringValue: '7' },
-            hash: { DataType: 'Binary', BinaryValue: Uint8Array.from([0, 255]) },
-          },
-        }),
-      )
-      const receive = new ReceiveMessageCommand({ QueueUrl: world.url, VisibilityTimeout: 0 })
-      await client.send(receive)
-      await client.send(receive)
-    },
-    close: async () => {
-      await world.close()
-      await client.send(new DeleteQueueCommand({ QueueUrl: dlqUrl }))
-    },
-  }
-}
 
 describe.concurrent('an existing queue', () => {
   it('with waiting messages is consumed and not changed', async () => {
@@ -80,7 +39,7 @@ describe.concurrent('an existing queue', () => {
   })
 
   it('with a redrive policy keeps its dead-letter queue, which then has the dead letters', async () => {
-    const { queue, dlq, world, close } = await withRedrivePolicy()
+    const { queue, dlq, world, close } = await withRedrivePolicy(client)
     const consumer = await consume(
       sqs({ client, queue, wait: '1s' }),
       () => Promise.reject(new Error('it broke')),
@@ -148,7 +107,7 @@ describe.concurrent('an existing queue', () => {
 
 describe.concurrent('dead letters of a plain consumer', () => {
   it('are drained with their attributes, and a replay reaches the queue again', async () => {
-    const { queue, url, giveUp, close } = await withRedrivePolicy()
+    const { queue, url, giveUp, close } = await withRedrivePolicy(client)
     await giveUp('plain text')
     const source = sqsSource({ client, queue })
     await until('SQS has moved the message', async () => (await source.depth()) === 1)
@@ -178,7 +137,7 @@ describe.concurrent('dead letters of a plain consumer', () => {
   })
 
   it('are put back as they were, and keep their id', async () => {
-    const { queue, giveUp, close } = await withRedrivePolicy()
+    const { queue, giveUp, close } = await withRedrivePolicy(client)
     await giveUp('plain text')
     const source = sqsSource({ client, queue })
     await until('SQS has moved the message', async () => (await source.depth()) === 1)
