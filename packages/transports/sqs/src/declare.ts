@@ -2,7 +2,7 @@ import { RedriveError } from '@redrive/core'
 import { isRecord } from '@redrive/core/internal'
 import type { ResolvedSourceOptions } from './options.ts'
 import { isMissingQueue, type Requests } from './requests.ts'
-import { isFifoName, isUrl, nameOf, topologyOf } from './topology.ts'
+import { accountOf, isFifoName, isUrl, nameOf, topologyOf } from './topology.ts'
 
 /** The addresses and limits of the queues of one source. */
 export interface DeclaredQueues {
@@ -10,8 +10,10 @@ export interface DeclaredQueues {
   /** Undefined: it does not exist, and may not be created. */
   readonly deadLetters: string | undefined
   readonly replayed: string | undefined
-  /** The largest message that the queue and the dead-letter queue store. */
+  /** The largest message that the queue stores. */
   readonly maxBytes: number
+  /** The largest message that the dead-letter queue stores. */
+  readonly maxDeadLetterBytes: number
   /** Deliveries after which SQS moves a message to the dead-letter queue. Undefined: it does not. */
   readonly maxReceives: number | undefined
 }
@@ -46,17 +48,30 @@ export async function declareQueues(
   const replayed = await ensure(requests, topology.replayed, options, {
     MessageRetentionPeriod: secondsOf(RETENTION.max),
   })
+  const taken = [url, replayed].find((other) => isSameQueue(other, deadLetters))
+  if (taken !== undefined) throw sameQueue(nameOf(taken))
   return {
     url,
     deadLetters,
     replayed,
     maxBytes: Number(MaximumMessageSize ?? DEFAULT_MAX_BYTES),
+    maxDeadLetterBytes: await maxBytesOf(requests, deadLetters),
     maxReceives: policy.maxReceives,
   }
 }
 
 /** 1 MiB: the default of SQS. */
 const DEFAULT_MAX_BYTES = 1_048_576
+
+async function maxBytesOf(requests: Requests, url: string | undefined): Promise<number> {
+  if (url === undefined) return DEFAULT_MAX_BYTES
+  const { MaximumMessageSize } = await read(requests, nameOf(url), url)
+  return Number(MaximumMessageSize ?? DEFAULT_MAX_BYTES)
+}
+
+/** Compares account and name: an address can have several hosts. */
+const isSameQueue = (one: string | undefined, other: string | undefined) =>
+  one !== undefined && other !== undefined && new URL(one).pathname === new URL(other).pathname
 
 const secondsOf = (ms: number) =>
   String(Math.floor(Math.min(RETENTION.max, Math.max(RETENTION.min, ms)) / MS_PER_SECOND))
@@ -83,11 +98,14 @@ async function ensure(
   attributes: Record<string, string>,
 ): Promise<string | undefined> {
   if (isUrl(place)) return place
-  const url = await requests.urlOf(nameOf(place))
+  const account = accountOf(place)
+  const url = await requests.urlOf(nameOf(place), account)
   if (url !== undefined) return url
-  if (mode === 'declare') return requests.create(nameOf(place), attributes)
+  // A queue that a redrive policy names can belong to another account: it is not created in that of the caller.
+  if (mode === 'declare' && account === undefined) return requests.create(nameOf(place), attributes)
   if (!mustExist) return undefined
-  throw missing(nameOf(place), "Create it, or use topology: 'declare'.")
+  if (account === undefined) throw missing(nameOf(place), "Create it, or use topology: 'declare'.")
+  throw missing(place, 'The redrive policy names it. Create it, or correct the policy.')
 }
 
 interface RedrivePolicy {
@@ -109,6 +127,12 @@ function policyIn(text: string | undefined): RedrivePolicy {
 
 const missing = (queue: string, fix: string, cause?: unknown) =>
   new RedriveError('TOPOLOGY_MISMATCH', `SQS has no queue "${queue}". ${fix}`, { cause })
+
+const sameQueue = (queue: string) =>
+  new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `The queue "${queue}" cannot be its own dead-letter queue, and confirmations need a separate queue. Choose another queue with "deadLetters".`,
+  )
 
 const otherType = (queue: string, deadLetters: string) =>
   new RedriveError(

@@ -55,9 +55,11 @@ export class HandOffs {
   async enact(delivery: SqsDelivery, decision: Decision): Promise<Enactment> {
     const { isOwned, release } = this.#deps
     try {
-      if (decision.kind === 'pause' && this.#deps.isReturnedInPlace)
+      const stored = this.#stored.get(delivery)
+      // A message whose copy is stored is never made available again: only its deletion remains.
+      if (stored === undefined && decision.kind === 'pause' && this.#deps.isReturnedInPlace)
         return await this.#show(delivery)
-      const done = this.#stored.get(delivery) ?? (await this.#store(delivery, decision))
+      const done = stored ?? (await this.#store(delivery, decision))
       this.#stored.set(delivery, done)
       if (!isOwned(delivery)) return LOST
       await release(delivery)
@@ -96,30 +98,33 @@ export class HandOffs {
       return decision.kind === 'settle' ? SETTLED : movedTo('dropped')
     }
     const { url = '', destination, copy, kind, delayMs = 0 } = this.#planOf(delivery, decision)
-    const { body, attributes, truncated } = this.#fitting(delivery, copy)
+    const { body, attributes, truncated } = this.#fitting(delivery, copy, url)
     const { isFifo } = this.#deps.topology
     const { group, messageId } = delivery.message
+    // Fair queues have groups, too.
+    const standard = group === undefined ? {} : { group }
     await this.#deps.send(url, {
       body,
       attributes,
       // SQS counts whole seconds. A retry is never early.
       ...(isFifo
         ? { group: group ?? messageId, deduplicationId: `${kind}:${messageId}` }
-        : { delaySeconds: Math.ceil(Math.max(0, delayMs) / 1_000) }),
+        : { ...standard, delaySeconds: Math.ceil(Math.max(0, delayMs) / 1_000) }),
     })
     const isMoved = url !== this.#deps.queues.url
     return movedTo(destination, truncated, isMoved ? nameOf(url) : this.#deps.topology.queue)
   }
 
   /** Returns a copy that the queue accepts: if necessary, without history. */
-  #fitting(delivery: SqsDelivery, options: CopyOptions): Copy {
-    const { maxBytes } = this.#deps.queues
+  #fitting(delivery: SqsDelivery, options: CopyOptions, url: string): Copy {
+    const { queues } = this.#deps
+    const maxBytes = url === queues.url ? queues.maxBytes : queues.maxDeadLetterBytes
     const fits = ({ body, attributes }: Copy) => sizeOf(body, attributes) <= maxBytes
     const whole = copyOf(delivery, options)
     if (fits(whole)) return whole
     const short = copyOf(delivery, { ...options, budgetBytes: 0 })
     if (fits(short)) return short
-    throw tooLarge(delivery, maxBytes)
+    throw tooLarge(delivery, nameOf(url), maxBytes)
   }
 
   #planOf(
@@ -153,11 +158,11 @@ export class HandOffs {
 const toUnknown = (error: unknown): Enactment =>
   isNotOwned(error) ? LOST : { kind: 'unknown', error }
 
-const tooLarge = ({ id, source }: SqsDelivery, maxBytes: number) =>
+const tooLarge = ({ id, source }: SqsDelivery, target: string, maxBytes: number) =>
   Object.assign(
     new RedriveError(
       'REFUSED',
-      `A copy of the message "${id}" of the queue "${source}" would be larger than the ${maxBytes} bytes that the queue allows. Raise MaximumMessageSize, or send smaller messages.`,
+      `A copy of the message "${id}" of the queue "${source}" would be larger than the ${maxBytes} bytes that the queue "${target}" allows. Raise its MaximumMessageSize, or send smaller messages.`,
     ),
     { [TOO_LARGE]: true },
   )

@@ -24,13 +24,19 @@ export function topologyOf(queueOrUrl: string): Topology {
     isFifo,
     // SQS requires the same type of queue.
     deadLetters: `${base}-dlq${isFifo ? FIFO : ''}`,
-    replayed: `${base}-replayed`,
+    // Standard, but not that of a standard queue with the same name.
+    replayed: `${base}${isFifo ? '-fifo' : ''}-replayed`,
   }
 }
 
 /** Returns the name in a name, an address or an ARN. */
 export function nameOf(place: string): string {
   return place.slice(Math.max(place.lastIndexOf('/'), place.lastIndexOf(':')) + 1)
+}
+
+/** Returns the account in an ARN. Undefined: a name or an address. */
+export function accountOf(place: string): string | undefined {
+  return place.startsWith('arn:') ? place.split(':')[4] : undefined
 }
 
 export const isUrl = (queue: string): boolean => /^https?:\/\//.test(queue)
