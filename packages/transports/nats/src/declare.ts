@@ -15,6 +15,7 @@ import {
 import type { NatsConnection } from '@nats-io/transport-node'
 import { messageOf } from './connection.ts'
 import type { ResolvedOptions, TopologyOptions } from './options.ts'
+import type { PullLimits } from './pull.ts'
 import { DUPLICATE_WINDOW_MS, type Topology } from './topology.ts'
 
 /** 2.12: the first server with message schedules, which delay retries. */
@@ -29,11 +30,11 @@ const DRAIN_LEASE_MS = 30_000
 export const managerOf = (connection: NatsConnection): Promise<JetStreamManager> =>
   jetstreamManager(connection, { checkAPI: false })
 
-/** Creates or verifies everything that a consumer needs. Returns the leases of its two queues. */
+/** Creates or verifies everything that a consumer needs. Returns the limits of its two queues. */
 export async function declareForConsumer(
   connection: NatsConnection,
   options: ResolvedOptions,
-): Promise<{ readonly leaseMs: number; readonly retryLeaseMs: number }> {
+): Promise<{ readonly fresh: PullLimits; readonly retries: PullLimits }> {
   requireVersion(connection)
   const manager = await managerOf(connection)
   const { topology, subjects } = options
@@ -52,12 +53,13 @@ export async function declareForConsumer(
     workerOf(topology.retry.consumer, [topology.retry.subject], options.leaseMs),
     options,
   )
-  return { leaseMs: leaseOf(consumer), retryLeaseMs: leaseOf(retry) }
+  return { fresh: limitsOf(consumer), retries: limitsOf(retry) }
 }
 
-/** The leases and subjects of the control plane. */
+/** What a control plane reads. */
 export interface DeclaredSource {
-  readonly leaseMs: number
+  readonly deadLetters: PullLimits
+  readonly confirmations: PullLimits
   /** How the stream of the producers keeps messages. */
   readonly retention: RetentionPolicy
 }
@@ -86,13 +88,14 @@ export async function declareForSource(
     workerOf(deadConsumer, kept, DRAIN_LEASE_MS),
     options,
   )
-  await ensureConsumer(
+  const confirmed = await ensureConsumer(
     manager,
     dead.stream,
     workerOf(confirmationConsumer, [confirmations], DRAIN_LEASE_MS),
     options,
   )
-  return { leaseMs: leaseOf(drained), retention: stream.config.retention }
+  const limits = { deadLetters: limitsOf(drained), confirmations: limitsOf(confirmed) }
+  return { ...limits, retention: stream.config.retention }
 }
 
 /** Creates or verifies the two streams of Redrive; returns the one with dead letters. */
@@ -241,8 +244,14 @@ function checkConsumer({ stream, consumer }: Topology, { config }: ConsumerInfo)
     )
 }
 
-const leaseOf = ({ config }: ConsumerInfo): number =>
-  (config.ack_wait ?? DRAIN_LEASE_MS * NANOS_PER_MS) / NANOS_PER_MS
+const limitsOf = ({ config: { ack_wait, max_batch, max_expires } }: ConsumerInfo): PullLimits => ({
+  leaseMs: (ack_wait ?? DRAIN_LEASE_MS * NANOS_PER_MS) / NANOS_PER_MS,
+  maxBatch: limited(max_batch),
+  maxWaitMs: limited(max_expires) / NANOS_PER_MS,
+})
+
+/** Returns a limit of a consumer. The server omits it, or writes 0 or -1, when there is none. */
+const limited = (value = 0): number => (value > 0 ? value : Number.POSITIVE_INFINITY)
 
 const streamInfo = (manager: JetStreamManager, name: string): Promise<StreamInfo | undefined> =>
   existing(manager.streams.info(name))

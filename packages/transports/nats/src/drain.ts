@@ -2,14 +2,11 @@ import { RedriveError } from '@redrive/core'
 import type { Msg, NatsConnection } from '@nats-io/transport-node'
 import { Leases } from './leases.ts'
 import { acknowledge, respond } from './publish.ts'
-import { Puller } from './pull.ts'
+import { type PulledConsumer, Puller } from './pull.ts'
 
-export interface TakeOptions {
+export interface TakeOptions extends PulledConsumer {
   readonly connection: NatsConnection
-  readonly stream: string
-  readonly consumer: string
   readonly limit: number
-  readonly leaseMs: number
   readonly confirmTimeoutMs: number
 }
 

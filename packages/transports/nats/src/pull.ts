@@ -9,8 +9,10 @@ import {
 const LATE_MS = 1_000
 /** Statuses of the server that end a request without a problem: no message, end of the time, end of the batch. */
 const USUAL: readonly number[] = [404, 408]
-/** The server ends requests with this when a leader changes or it stops. The next request works. */
+/** The server ends requests with this for many reasons. It does not describe them with numbers. */
 const CONFLICT = 409
+/** After these reasons the next request works. After others, such as an exceeded limit, it would fail again immediately. */
+const MOVED = /^(Leadership Change|Server Shutdown)$/i
 
 export interface PullOptions {
   readonly batch: number
@@ -24,40 +26,60 @@ export interface PullResult {
   readonly problem: Error | undefined
 }
 
-interface OpenPull {
+/** Limits that an administrator can set for a consumer. The server rejects larger requests. */
+export interface PullLimits {
+  readonly leaseMs: number
+  readonly maxBatch: number
+  readonly maxWaitMs: number
+}
+
+export interface PulledConsumer extends PullLimits {
+  readonly stream: string
+  readonly consumer: string
+}
+
+interface PullEnd {
+  /** The server sends no more messages for the request. */
+  readonly isComplete: boolean
+  readonly problem?: Error | undefined
+}
+
+interface Pull {
   left: number
   count: number
   readonly startedAt: number
-  readonly end: (problem?: Error) => void
+  readonly end: (end: PullEnd) => void
+}
+
+/** The subscription for the answers to requests, one after the other. */
+interface Channel {
+  readonly inbox: string
+  readonly subscription: Subscription
+  /** Number of the last request: its status arrives on `<inbox>.<number>`. */
+  number: number
+  pull: Pull | undefined
 }
 
 /** Requests messages of one consumer, one request at a time. */
 export class Puller {
   readonly #connection: NatsConnection
-  readonly #subject: string
-  readonly #inbox = createInbox()
-  readonly #subscription: Subscription
-  #open: OpenPull | undefined
-  #count = 0
+  readonly #consumer: PulledConsumer
+  readonly #onMessage: (message: Msg, sentAfter: number) => void
+  /** Channels of requests that ended here, while the server may still send messages for them. */
+  readonly #late = new Map<Channel, NodeJS.Timeout>()
+  #channel: Channel
+  #open: Pull | undefined
 
   /** `onMessage` gets each message, and the earliest time at which the server can have sent it. */
   constructor(
     connection: NatsConnection,
-    { stream, consumer }: { readonly stream: string; readonly consumer: string },
+    consumer: PulledConsumer,
     onMessage: (message: Msg, sentAfter: number) => void,
   ) {
     this.#connection = connection
-    this.#subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`
-    let lastStart = performance.now()
-    this.#subscription = connection.subscribe(`${this.#inbox}.*`, {
-      callback: (_, message) => {
-        if (this.#endedBy(message)) return
-        lastStart = this.#open?.startedAt ?? lastStart
-        // It may arrive after the end of its request was noticed here. The server has counted it, so it is used.
-        onMessage(message, lastStart)
-        if (this.#open !== undefined) this.#received(this.#open)
-      },
-    })
+    this.#consumer = consumer
+    this.#onMessage = onMessage
+    this.#channel = this.#openChannel()
   }
 
   /** The number of messages that the open request may still deliver. */
@@ -70,56 +92,100 @@ export class Puller {
   }
 
   pull({ batch, waitMs }: PullOptions): Promise<PullResult> {
+    const { stream, consumer, maxBatch, maxWaitMs } = this.#consumer
     const { promise, resolve } = Promise.withResolvers<PullResult>()
-    const end = (problem?: Error) => {
-      clearTimeout(timer)
-      this.#open = undefined
-      resolve({ count: open.count, problem })
+    const channel = this.#channel
+    const size = Math.min(batch, maxBatch)
+    const wait = Math.min(waitMs, maxWaitMs)
+    const pull: Pull = {
+      left: size,
+      count: 0,
+      startedAt: performance.now(),
+      end: ({ isComplete, problem }) => {
+        clearTimeout(timer)
+        if (this.#open === pull) {
+          this.#open = undefined
+          if (!isComplete) this.#leave(channel)
+          resolve({ count: pull.count, problem })
+        } else if (isComplete && this.#late.has(channel)) this.#close(channel)
+      },
     }
-    const open: OpenPull = { left: batch, count: 0, startedAt: performance.now(), end }
-    const timer = setTimeout(end, waitMs + LATE_MS)
-    this.#open = open
-    this.#count += 1
-    const expiry = waitMs === 0 ? { no_wait: true } : { expires: waitMs * NANOS }
+    const timer = setTimeout(() => pull.end({ isComplete: false }), wait + LATE_MS)
+    this.#open = pull
+    channel.pull = pull
+    channel.number += 1
+    const expiry = wait === 0 ? { no_wait: true } : { expires: wait * NANOS }
+    const subject = `$JS.API.CONSUMER.MSG.NEXT.${stream}.${consumer}`
     try {
-      this.#connection.publish(this.#subject, JSON.stringify({ batch, ...expiry }), {
-        reply: `${this.#inbox}.${this.#count}`,
+      this.#connection.publish(subject, JSON.stringify({ batch: size, ...expiry }), {
+        reply: `${channel.inbox}.${channel.number}`,
       })
     } catch (error) {
-      end(error as Error)
+      pull.end({ isComplete: true, problem: error as Error })
     }
     return promise
   }
 
-  #received(open: OpenPull): void {
-    open.count += 1
-    open.left -= 1
-    if (open.left <= 0) open.end()
+  #openChannel(): Channel {
+    const inbox = createInbox()
+    const channel: Channel = {
+      inbox,
+      number: 0,
+      pull: undefined,
+      subscription: this.#connection.subscribe(`${inbox}.*`, {
+        callback: (_, message) => this.#receive(channel, message),
+      }),
+    }
+    return channel
   }
 
-  /** Returns whether the message is a status. It ends its request, unless that has ended before. */
-  #endedBy({ headers, subject, reply }: Msg): boolean {
+  #receive({ inbox, number, pull }: Channel, message: Msg): void {
+    const { headers, subject, reply } = message
     const code = headers?.code ?? 0
-    if (code === 0 && reply !== undefined) return false
-    const isCurrent = subject === `${this.#inbox}.${this.#count}`
-    // 100: the server is alive.
-    if (code === 100 || !isCurrent) return true
-    const isUsual = USUAL.includes(code) || (code === CONFLICT && !isGone(headers?.description))
-    this.#open?.end(isUsual ? undefined : noAnswer(code, headers?.description))
-    return true
+    if (pull === undefined) return
+    if (code === 0 && reply !== undefined) {
+      this.#onMessage(message, pull.startedAt)
+      pull.count += 1
+      pull.left -= 1
+      if (pull.left === 0) pull.end({ isComplete: true })
+    } else if (code !== ALIVE && subject === `${inbox}.${number}`)
+      pull.end(endFor(code, headers?.description))
+  }
+
+  /**
+   * Uses another channel from now on. A message that arrives on this one belongs to its last request, so its lease
+   * begins with that. When the lease of its messages has ended, nothing useful can arrive.
+   */
+  #leave(channel: Channel): void {
+    const timer = setTimeout(() => this.#close(channel), this.#consumer.leaseMs)
+    this.#late.set(channel, timer.unref())
+    if (!this.#connection.isClosed()) this.#channel = this.#openChannel()
+  }
+
+  #close(channel: Channel): void {
+    clearTimeout(this.#late.get(channel))
+    this.#late.delete(channel)
+    channel.subscription.unsubscribe()
   }
 
   close(): void {
-    this.#subscription.unsubscribe()
-    this.#open?.end()
+    this.#open?.end({ isComplete: true })
+    for (const channel of [this.#channel, ...this.#late.keys()]) this.#close(channel)
   }
 }
 
 const NANOS = 1_000_000
+/** The server is alive. */
+const ALIVE = 100
 
-const isGone = (description = '') => /deleted|push based/i.test(description)
+function endFor(code: number, description = ''): PullEnd {
+  if (USUAL.includes(code)) return { isComplete: true }
+  // The former leader may still send messages.
+  if (code === CONFLICT && MOVED.test(description)) return { isComplete: false }
+  return { isComplete: true, problem: noAnswer(code, description) }
+}
 
-const noAnswer = (code: number, description = '') =>
+const noAnswer = (code: number, description: string) =>
   new Error(
     code === 503
       ? 'The consumer does not respond: JetStream is not available, or the consumer was deleted. Check the NATS server, then restart the consumer.'

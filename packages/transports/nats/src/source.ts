@@ -43,7 +43,7 @@ export class NatsSource implements DeadLetterSource {
 
   async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
     const { deadConsumer } = this.#options.topology.dead
-    const batch = await this.#take(deadConsumer, limit)
+    const batch = await this.#take(deadConsumer, 'deadLetters', limit)
     if (batch === undefined) return { deadLetters: [], ...NOTHING }
     try {
       const { manager, declared } = await this.#opened()
@@ -73,7 +73,8 @@ export class NatsSource implements DeadLetterSource {
   }
 
   async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
-    const batch = await this.#take(this.#options.topology.dead.confirmationConsumer, limit)
+    const { confirmationConsumer } = this.#options.topology.dead
+    const batch = await this.#take(confirmationConsumer, 'confirmations', limit)
     if (batch === undefined) return { confirmations: [], ...NOTHING }
     const confirmations = batch.messages.flatMap(({ data }) => parseConfirmation(data) ?? [])
     const release = async () => {
@@ -84,13 +85,17 @@ export class NatsSource implements DeadLetterSource {
     return { confirmations, release, abandon: async () => this.#end(batch) }
   }
 
-  async #take(consumer: string, limit: number): Promise<Batch | undefined> {
+  async #take(
+    consumer: string,
+    kind: 'deadLetters' | 'confirmations',
+    limit: number,
+  ): Promise<Batch | undefined> {
     const { connection, declared } = await this.#opened()
     if (declared === undefined) return undefined
     const { topology, confirmTimeoutMs } = this.#options
-    const { leaseMs } = declared
     const { stream } = topology.dead
-    const batch = await take({ connection, stream, consumer, limit, leaseMs, confirmTimeoutMs })
+    const reading = { stream, consumer, ...declared[kind] }
+    const batch = await take({ connection, limit, confirmTimeoutMs, ...reading })
     this.#batches.add(batch)
     return batch
   }

@@ -20,16 +20,19 @@ import { Intake } from './intake.ts'
 import { Leases } from './leases.ts'
 import { type NatsOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { respond } from './publish.ts'
-import { Puller } from './pull.ts'
+import { type PulledConsumer, Puller, type PullLimits } from './pull.ts'
 import { ServerClock } from './server-clock.ts'
 
 /** 2 s for hand-offs in flight to finish: a server that does not answer must not block closing. */
 const CLOSE_MS = 2_000
 
+type Queue = Pick<PulledConsumer, 'stream' | 'consumer'>
+
 /** What exists from `open` on. */
 interface Session {
   readonly connection: NatsConnection
   readonly handOffs: HandOffs
+  readonly limits: { readonly fresh: PullLimits; readonly retries: PullLimits }
   readonly leases: { readonly fresh: Leases<NatsDelivery>; readonly retries: Leases<NatsDelivery> }
 }
 
@@ -61,18 +64,19 @@ export class NatsTransport implements Transport<NatsDelivery> {
 
   async open(needs?: TransportNeeds): Promise<void> {
     const connection = await this.#connection.open()
-    const { leaseMs, retryLeaseMs } = await declareForConsumer(connection, this.#options)
-    const leasesOf = (ms: number) =>
+    const limits = await declareForConsumer(connection, this.#options)
+    const leasesOf = ({ leaseMs }: PullLimits) =>
       new Leases<NatsDelivery>({
-        leaseMs: ms,
+        leaseMs,
         renew: ({ message: { reply = '' } }, timeout) =>
           connection.request(reply, '+WPI', { timeout }),
         onEnded: (delivery) => this.#lose(delivery),
       })
-    const leases = { fresh: leasesOf(leaseMs), retries: leasesOf(retryLeaseMs) }
+    const leases = { fresh: leasesOf(limits.fresh), retries: leasesOf(limits.retries) }
     const { topology, confirmTimeoutMs } = this.#options
     this.#session = {
       connection,
+      limits,
       leases,
       handOffs: new HandOffs({
         connection,
@@ -90,14 +94,14 @@ export class NatsTransport implements Transport<NatsDelivery> {
   receive(receiver: Receiver<NatsDelivery>): void {
     if (this.#session === undefined) return
     this.#receiver = receiver
-    const { connection, leases } = this.#session
+    const { connection, limits, leases } = this.#session
     const { topology } = this.#options
-    const fresh = new Puller(connection, topology, (message, sentAfter) =>
-      this.#deliver(leases.fresh, message, sentAfter),
-    )
-    const retries = new Puller(connection, topology.retry, (message, sentAfter) =>
-      this.#deliver(leases.retries, message, sentAfter),
-    )
+    const pullerOf = (kind: 'fresh' | 'retries', { stream, consumer }: Queue) =>
+      new Puller(connection, { stream, consumer, ...limits[kind] }, (message, sentAfter) =>
+        this.#deliver(leases[kind], message, sentAfter),
+      )
+    const fresh = pullerOf('fresh', topology)
+    const retries = pullerOf('retries', topology.retry)
     this.#pullers = [fresh, retries]
     this.#intake = new Intake({
       fresh,
