@@ -15,6 +15,8 @@ export function connectionOptions(servers: string | readonly string[]): NodeConn
     name: 'redrive',
     // Forever: the consumer waits for its server.
     maxReconnectAttempts: -1,
+    // Without it, two rejections in a row close the connection, such as while a password is changed.
+    ignoreAuthErrorAbort: true,
     pingInterval: PING_MS,
     ...(first === undefined ? {} : credentialsIn(first)),
     ...(urls.some(({ protocol }) => protocol === 'tls:') ? { tls: {} } : {}),

@@ -6,13 +6,15 @@ import type { Connect } from './options.ts'
 /** 2 s: a server that does not answer must not block closing. */
 const CLOSE_MS = 2_000
 
-/** What happens to a connection. The client library reconnects forever. */
+/** What happens to a connection. With the options of Redrive, the client library reconnects forever. */
 export interface ConnectionEvents {
   readonly onLost?: (error: unknown) => void
   readonly onRestored?: () => void
+  /** The client library has given up. The next `open` connects again. */
+  readonly onClosed?: (error: unknown) => void
 }
 
-/** A connection that is opened on first use. */
+/** A connection that is opened on first use, and again after the client library has closed it. */
 export class ManagedConnection {
   readonly #connect: Connect
   readonly #events: ConnectionEvents
@@ -49,6 +51,7 @@ export class ManagedConnection {
       )
     }
     void this.#watch(connection)
+    void connection.closed().then((cause) => this.#lose(connection, cause))
     return connection
   }
 
@@ -58,6 +61,12 @@ export class ManagedConnection {
       if (status.type === 'disconnect') this.#events.onLost?.(disconnected(status.server))
       if (status.type === 'reconnect') this.#events.onRestored?.()
     }
+  }
+
+  #lose(connection: NatsConnection, cause: unknown): void {
+    this.#opening = undefined
+    if (!this.#isClosed)
+      this.#events.onClosed?.(cause ?? disconnected(connection.getServer()))
   }
 
   async close(): Promise<void> {

@@ -176,7 +176,9 @@ export class NatsSource implements DeadLetterSource {
       const session = await this.#session
       // A consumer may create the streams later.
       if (session.declared === undefined) this.#session = undefined
-      return session
+      if (!session.connection.isClosed()) return session
+      this.#session = this.#open()
+      return await this.#session
     } catch (error) {
       this.#session = undefined
       throw error

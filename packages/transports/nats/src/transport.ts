@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Decision } from '@redrive/core'
 import {
   type Awaitable,
@@ -28,6 +29,9 @@ const CLOSE_MS = 2_000
 
 type Queue = Pick<PulledConsumer, 'stream' | 'consumer'>
 
+/** 1 s between two tries to connect again. */
+const RESTART_MS = 1_000
+
 /** What exists from `open` on. */
 interface Session {
   readonly connection: NatsConnection
@@ -50,6 +54,8 @@ export class NatsTransport implements Transport<NatsDelivery> {
   #receiver: Receiver<NatsDelivery> | undefined
   #limit = 1
   #isPaused = false
+  readonly #closing = new AbortController()
+  #needs: TransportNeeds | undefined
   #isTroubled = false
 
   /** @internal */
@@ -59,10 +65,12 @@ export class NatsTransport implements Transport<NatsDelivery> {
     this.#connection = new ManagedConnection(options.connect, {
       onLost: (error) => this.#trouble(error),
       onRestored: () => this.#trouble(undefined),
+      onClosed: (error) => void this.#restart(error),
     })
   }
 
   async open(needs?: TransportNeeds): Promise<void> {
+    this.#needs = needs
     const connection = await this.#connection.open()
     const limits = await declareForConsumer(connection, this.#options)
     const leasesOf = ({ leaseMs }: PullLimits) =>
@@ -184,7 +192,30 @@ export class NatsTransport implements Transport<NatsDelivery> {
     this.#intake?.fill()
   }
 
+  /** Continues on a new connection. The server delivers messages in flight again. */
+  async #restart(error: unknown): Promise<void> {
+    this.#trouble(error)
+    const receiver = this.#receiver
+    void this.#intake?.stop()
+    for (const puller of this.#pullers) puller.close()
+    const leases = Object.values(this.#session?.leases ?? {})
+    this.#session = undefined
+    for (const kind of leases) for (const delivery of kind.all()) kind.end(delivery)
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      try {
+        await this.open(this.#needs)
+        if (receiver !== undefined) this.receive(receiver)
+        return this.#trouble(undefined)
+      } catch {
+        // The first problem is reported. It is tried again, as the client library does.
+        await pause(RESTART_MS, undefined, { signal }).catch(() => undefined)
+      }
+    }
+  }
+
   async close(): Promise<void> {
+    this.#closing.abort()
     this.#isPaused = true
     const stopped = this.#intake?.stop() ?? Promise.resolve()
     const ending = [stopped, ...this.#inFlight]

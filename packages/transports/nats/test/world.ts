@@ -9,7 +9,7 @@ import {
 } from '@nats-io/jetstream'
 import { connect, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node'
 import { toHeaders } from '../src/delivery.ts'
-import { type NatsOptions, nats, natsSource, topologyOf } from '../src/index.ts'
+import { connectionOptions, type NatsOptions, nats, natsSource, topologyOf } from '../src/index.ts'
 import { Link } from './link.ts'
 
 /** The connection of a test file, and what it reads. */
@@ -20,7 +20,7 @@ export interface Site {
 }
 
 export async function siteAt(url: string): Promise<Site> {
-  const connection = await connect({ servers: url, maxReconnectAttempts: -1 })
+  const connection = await connect(connectionOptions(url))
   return { url, connection, manager: await jetstreamManager(connection) }
 }
 
