@@ -65,8 +65,7 @@ export class ManagedConnection {
 
   #lose(connection: NatsConnection, cause: unknown): void {
     this.#opening = undefined
-    if (!this.#isClosed)
-      this.#events.onClosed?.(cause ?? disconnected(connection.getServer()))
+    if (!this.#isClosed) this.#events.onClosed?.(cause ?? disconnected(connection.getServer()))
   }
 
   async close(): Promise<void> {

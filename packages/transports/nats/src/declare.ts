@@ -60,8 +60,8 @@ export async function declareForConsumer(
 export interface DeclaredSource {
   readonly deadLetters: PullLimits
   readonly confirmations: PullLimits
-  /** How the stream of the producers keeps messages. */
-  readonly retention: RetentionPolicy
+  /** The stream of the producers. */
+  readonly config: StreamConfig
 }
 
 /** Creates or verifies the streams of Redrive for a control plane. Undefined: they are missing, and may not be created. */
@@ -95,7 +95,7 @@ export async function declareForSource(
     options,
   )
   const limits = { deadLetters: limitsOf(drained), confirmations: limitsOf(confirmed) }
-  return { ...limits, retention: stream.config.retention }
+  return { ...limits, config: stream.config }
 }
 
 /** Creates or verifies the two streams of Redrive; returns the one with dead letters. */

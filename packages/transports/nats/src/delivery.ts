@@ -30,7 +30,8 @@ export interface StoredPlace {
 
 export type Headers = Readonly<Record<string, unknown>>
 
-const SUBJECT = 'redrive-subject' satisfies keyof NatsHeaderTable
+/** The subject of the original message. */
+export const SUBJECT: keyof NatsHeaderTable = 'redrive-subject'
 const COUNT_BEFORE = 'redrive-delivery-count' satisfies keyof NatsHeaderTable
 const CONTENT_TYPE = 'content-type' satisfies keyof NatsEventHeaderTable
 const TYPE = 'ce-type' satisfies keyof NatsEventHeaderTable

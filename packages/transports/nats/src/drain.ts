@@ -18,6 +18,7 @@ export class Batch {
   readonly messages: readonly Msg[]
   readonly #options: TakeOptions
   readonly #leases: Leases<Msg>
+  readonly #released = new WeakSet<Msg>()
   #isEnded = false
 
   constructor(options: TakeOptions, leases: Leases<Msg>) {
@@ -28,16 +29,17 @@ export class Batch {
 
   /** Removes the messages from the server. Rejects when another control plane may have some of them. */
   async release(messages: readonly Msg[] = this.messages): Promise<void> {
-    if (this.#isEnded) return
     const ends = await Promise.allSettled(messages.map((message) => this.#release(message)))
     const failed = ends.find((end) => end.status === 'rejected')
     if (failed !== undefined) throw lostBeforeRelease(this.#options.stream, failed.reason)
   }
 
   async #release(message: Msg): Promise<void> {
+    if (this.#released.has(message)) return
     if (!this.#leases.has(message)) throw new Error('Its lease has ended.')
     const { connection, confirmTimeoutMs } = this.#options
     await acknowledge(connection, message.reply ?? '', confirmTimeoutMs)
+    this.#released.add(message)
     this.#leases.remove(message)
   }
 

@@ -1,7 +1,14 @@
 import type { FailureRecord } from '@redrive/core'
-import { JetStreamApiError, type JetStreamManager } from '@nats-io/jetstream'
-import type { Msg } from '@nats-io/transport-node'
+import {
+  JetStreamApiError,
+  type JetStreamManager,
+  RetentionPolicy,
+  type StreamConfig,
+} from '@nats-io/jetstream'
+import type { Msg, NatsConnection } from '@nats-io/transport-node'
+import { existing } from './declare.ts'
 import type { StoredMessage } from './delivery.ts'
+import { acknowledge } from './publish.ts'
 
 /** A message that a plain consumer gave up: the server announces it, and the message stays in its stream. */
 export interface ForeignDeath {
@@ -75,6 +82,9 @@ export const failureOf = ({ deliveries, reason, text, at }: ForeignDeath): Failu
   counted: true,
 })
 
+export const isReason = (value: unknown): value is ForeignDeath['reason'] =>
+  Object.values(REASONS).some((reason) => reason === value)
+
 const DESCRIPTIONS: Readonly<Record<ForeignDeath['reason'], string>> = {
   max_deliver: 'The consumer did not acknowledge the message, and max_deliver is reached.',
   terminated: 'The consumer ended the message with term.',
@@ -86,17 +96,28 @@ const NO_MESSAGE = 10_037
 /** Reads the message of an advisory from its stream. Undefined: the stream no longer has it. */
 export async function readOriginal(
   manager: JetStreamManager,
-  { stream, sequence }: ForeignDeath,
+  death: ForeignDeath,
 ): Promise<(StoredMessage & { readonly storedAt: string }) | undefined> {
+  const { stream, sequence, at } = death
   try {
     const stored = await manager.streams.getMessage(stream, { seq: sequence })
     if (stored === null) return undefined
     const { subject, data, header, time } = stored
+    if (time.getTime() > at && (await isNewer(manager, death))) return undefined
     return { subject, data, headers: header, storedAt: nanosOf(stored.timestamp, time) }
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === NO_MESSAGE) return undefined
     throw error
   }
+}
+
+/**
+ * Returns whether the stream was created after the advisory: it has another message with the same sequence. The time of
+ * the message alone does not show it, because two servers with different clocks may have written the times.
+ */
+async function isNewer(manager: JetStreamManager, { stream, at }: ForeignDeath): Promise<boolean> {
+  const { created } = await manager.streams.info(stream)
+  return Date.parse(String(created)) > at
 }
 
 /** Returns nanoseconds since 1970, as in the subjects of acknowledgements, so that the message has the same id. */
@@ -105,15 +126,62 @@ function nanosOf(timestamp: string, time: Date): string {
   return `${Math.floor(time.getTime() / 1_000)}${fraction.padEnd(9, '0')}`
 }
 
-/** Removes the message from its stream. */
+/** How a message that a plain consumer gave up leaves its stream. */
+export type Removal =
+  /** A work queue has one consumer for each message, so nothing else needs it. */
+  | 'delete'
+  /** Other consumers may need it: the server removes it when all of them have acknowledged it. */
+  | 'acknowledge'
+  /** A stream with limits keeps its messages. */
+  | 'keep'
+
+export const removalFrom = ({
+  retention,
+  deny_delete,
+}: Pick<StreamConfig, 'retention' | 'deny_delete'>): Removal => {
+  if (retention === RetentionPolicy.Limits) return 'keep'
+  return retention === RetentionPolicy.Workqueue && !deny_delete ? 'delete' : 'acknowledge'
+}
+
+/** The consumer that gave up messages, and access to its server. */
+export interface ForeignConsumer {
+  readonly connection: NatsConnection
+  readonly manager: JetStreamManager
+  readonly consumer: string
+  readonly confirmTimeoutMs: number
+}
+
+/** Removes the message from its stream, unless another consumer needs it. */
 export async function removeOriginal(
-  manager: JetStreamManager,
-  { stream, sequence }: ForeignDeath,
+  foreign: ForeignConsumer,
+  death: ForeignDeath,
+  removal: Removal,
 ): Promise<void> {
+  if (removal === 'delete') await deleteOriginal(foreign.manager, death)
+  if (removal === 'acknowledge') await acknowledgeFor(foreign, death)
+}
+
+async function deleteOriginal(manager: JetStreamManager, death: ForeignDeath): Promise<void> {
   try {
-    await manager.streams.deleteMessage(stream, sequence, false)
+    await manager.streams.deleteMessage(death.stream, death.sequence, false)
   } catch (error) {
     // Removed before, such as by an earlier release whose confirmation was lost.
-    if (!(error instanceof JetStreamApiError)) throw error
+    if ((await readOriginal(manager, death)) !== undefined) throw error
   }
+}
+
+/**
+ * Acknowledges the message in place of the consumer that gave it up. The server keeps a message that reached
+ * `max_deliver` until it is acknowledged or deleted.
+ */
+async function acknowledgeFor(
+  { connection, manager, consumer, confirmTimeoutMs }: ForeignConsumer,
+  { stream, sequence }: ForeignDeath,
+): Promise<void> {
+  const info = await existing(manager.consumers.info(stream, consumer))
+  // It was deleted, or created again and will read the message: it holds nothing back.
+  if (info === undefined || info.delivered.stream_seq < sequence) return
+  // Only the sequence in the stream selects the message. The other numbers are for the client library.
+  const subject = `$JS.ACK.${stream}.${consumer}.1.${sequence}.0.0.0`
+  await acknowledge(connection, subject, confirmTimeoutMs)
 }

@@ -8,6 +8,8 @@ export interface NatsHeaderTable {
   readonly 'redrive-subject': string
   /** Whole number. Deliveries of the message without a result before it was returned. Absent: 0. */
   readonly 'redrive-delivery-count': string
+  /** Text. Why a plain consumer gave up the message: `max_deliver` or `terminated`. Only on a dead letter that was put back. */
+  readonly 'redrive-foreign': string
 }
 
 /** Headers of producers that NATS consumers read and the NATS sink writes. CloudEvents in binary mode has these names. */

@@ -3,7 +3,8 @@ import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { JetStreamManager } from '@nats-io/jetstream'
 import type { Msg } from '@nats-io/transport-node'
 import { contentOf, headersIn, ownHeaders, placeIn } from './delivery.ts'
-import { failureOf, type ForeignDeath, readAdvisory, readOriginal } from './foreign.ts'
+import { failureOf, type ForeignDeath, isReason, readAdvisory, readOriginal } from './foreign.ts'
+import { FOREIGN } from './put-back.ts'
 import type { Topology } from './topology.ts'
 
 /** A drained message, and the death that the server announced with it. */
@@ -53,11 +54,13 @@ function ownOf(message: Msg, { stream, dead }: Topology): DrainedDeadLetter {
   const headers = headersIn(message.headers)
   const { reason = 'unknown', handler, stack, source } = decodeHeaders(headers)
   const delivery = contentOf(source ?? stream, message, { ...place, deliveries: 1 })
+  const foreign = headers[FOREIGN]
   return {
     delivery,
     origin: delivery.source,
     envelope: {
       subject: delivery.subject,
+      ...(isReason(foreign) ? { foreign } : {}),
       deadLetterHeaders: JSON.stringify(ownHeaders(headers)),
       deadLetterId: `${place.stream}:${place.sequence}:${place.storedAt}`,
     },
@@ -84,7 +87,7 @@ function unreadable(
   return {
     delivery: contentOf(source, message, { ...place, deliveries: 1 }),
     origin: source,
-    envelope: {},
+    envelope: { advisory: message.subject },
     quarantined: false,
     class: 'unknown',
     reason: death?.reason ?? 'unknown',

@@ -7,15 +7,16 @@ import {
   parseConfirmation,
   type ReplayMessage,
 } from '@redrive/runtime'
-import { type ConsumerInfo, type JetStreamManager, RetentionPolicy } from '@nats-io/jetstream'
+import type { ConsumerInfo, JetStreamManager } from '@nats-io/jetstream'
 import type { Msg, NatsConnection } from '@nats-io/transport-node'
 import { ManagedConnection } from './connection.ts'
 import { type DeclaredSource, declareForSource, existing, managerOf } from './declare.ts'
-import { replayOf, toHeaders } from './delivery.ts'
+import { replayOf } from './delivery.ts'
 import { type Batch, take } from './drain.ts'
-import { isRemoval, removeOriginal } from './foreign.ts'
+import { isRemoval, removalFrom, removeOriginal } from './foreign.ts'
 import { type NatsSourceOptions, resolveSourceOptions, type TopologyOptions } from './options.ts'
 import { store } from './publish.ts'
+import { returnedOf } from './put-back.ts'
 import { readDeadLetter } from './read.ts'
 
 interface Session {
@@ -46,24 +47,25 @@ export class NatsSource implements DeadLetterSource {
     const batch = await this.#take(deadConsumer, 'deadLetters', limit)
     if (batch === undefined) return { deadLetters: [], ...NOTHING }
     try {
-      const { manager, declared } = await this.#opened()
-      const { topology } = this.#options
-      const isQueue = declared?.retention !== RetentionPolicy.Limits
+      const { connection, manager, declared } = await this.#opened()
+      const { topology, confirmTimeoutMs } = this.#options
+      const { consumer } = topology
+      const removal = declared === undefined ? 'keep' : removalFrom(declared.config)
       const isNoise = (message: Msg) =>
         topology.dead.advisories.includes(message.subject) && isRemoval(message, this.source)
-      const noise = isQueue ? batch.messages.filter(isNoise) : []
+      const noise = removal === 'keep' ? [] : batch.messages.filter(isNoise)
       const messages = batch.messages.filter((message) => !noise.includes(message))
       await batch.release(noise)
       const read = await Promise.all(
         messages.map((message) => readDeadLetter(message, topology, manager)),
       )
-      const release = async () => {
-        // First the original: without the advisory, it would stay in its stream unnoticed.
-        const deaths = isQueue ? read.flatMap(({ death }) => death ?? []) : []
-        await Promise.all(deaths.map((death) => removeOriginal(manager, death)))
-        await batch.release(messages)
-        this.#end(batch)
-      }
+      const foreign = { connection, manager, consumer, confirmTimeoutMs }
+      const release = () =>
+        this.#release(batch, messages, async () => {
+          // First the original: without the advisory, it would stay in its stream unnoticed.
+          const deaths = read.flatMap(({ death }) => death ?? [])
+          await Promise.all(deaths.map((death) => removeOriginal(foreign, death, removal)))
+        })
       const deadLetters = read.map(({ deadLetter }) => deadLetter)
       return { deadLetters, release, abandon: async () => this.#end(batch) }
     } catch (error) {
@@ -77,11 +79,8 @@ export class NatsSource implements DeadLetterSource {
     const batch = await this.#take(confirmationConsumer, 'confirmations', limit)
     if (batch === undefined) return { confirmations: [], ...NOTHING }
     const confirmations = batch.messages.flatMap(({ data }) => parseConfirmation(data) ?? [])
-    const release = async () => {
-      // Also unreadable ones, because they stay unreadable.
-      await batch.release()
-      this.#end(batch)
-    }
+    // Also unreadable ones, because they stay unreadable.
+    const release = () => this.#release(batch, batch.messages)
     return { confirmations, release, abandon: async () => this.#end(batch) }
   }
 
@@ -98,6 +97,20 @@ export class NatsSource implements DeadLetterSource {
     const batch = await take({ connection, limit, confirmTimeoutMs, ...reading })
     this.#batches.add(batch)
     return batch
+  }
+
+  /** Messages that are not released are available again, also for this control plane. */
+  async #release(
+    batch: Batch,
+    messages: readonly Msg[],
+    before?: () => Promise<void>,
+  ): Promise<void> {
+    try {
+      await before?.()
+      await batch.release(messages)
+    } finally {
+      this.#end(batch)
+    }
   }
 
   #end(batch: Batch): void {
@@ -122,25 +135,12 @@ export class NatsSource implements DeadLetterSource {
     )
   }
 
-  /** Publishes dead letters to the subjects they were drained from, with the same bytes and headers. */
+  /** Publishes dead letters to the stream with dead letters again. A later drain returns the same content. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     const { connection } = await this.#opened()
-    const { dead } = this.#options.topology
+    const { topology, confirmTimeoutMs } = this.#options
     await Promise.all(
-      deadLetters.map(({ delivery, envelope, quarantined }) => {
-        const { deadLetterHeaders = '{}', deadLetterId = delivery.id } = envelope
-        const own = JSON.parse(deadLetterHeaders) as Readonly<Record<string, unknown>>
-        return store(
-          connection,
-          {
-            subject: quarantined ? dead.quarantine : dead.deadLetters,
-            bytes: delivery.bytes,
-            headers: toHeaders({ ...delivery.headers, ...own }),
-            messageId: `back:${deadLetterId}`,
-          },
-          this.#options.confirmTimeoutMs,
-        )
-      }),
+      deadLetters.map((one) => store(connection, returnedOf(one, topology), confirmTimeoutMs)),
     )
   }
 

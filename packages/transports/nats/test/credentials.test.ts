@@ -78,7 +78,10 @@ describe('a server that rejects the credentials for some time', () => {
     expect(events).toContain('connection_lost')
     await services('do', SERVICE, 'allow')
     const second = await world.send({ bytes })
-    await until('both messages are handled', () => new Set(handled).size === 2 && handled.length > 2)
+    await until(
+      'both messages are handled',
+      () => new Set(handled).size === 2 && handled.length > 2,
+    )
     expect(new Set(handled)).toEqual(new Set([first, second]))
     expect(events).toContain('connection_restored')
     stopListening()
