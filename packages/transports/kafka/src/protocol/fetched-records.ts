@@ -2,7 +2,7 @@ import { type fetchV17, IS_CONTROL, IS_TRANSACTIONAL } from '@platformatic/kafka
 import type { KafkaRecord } from '../delivery.ts'
 import type { TopicPartition } from './topic-partition.ts'
 
-export type PartitionAnswer = fetchV17.FetchResponsePartition
+type PartitionAnswer = fetchV17.FetchResponsePartition
 type Batch = NonNullable<PartitionAnswer['records']>[number]
 
 /** Batch attribute: the timestamp is the time of the broker, not of the producer. */

@@ -1,7 +1,7 @@
 import type { fetchV17 } from '@platformatic/kafka'
 import { type Client, isError, type Metadata } from './client.ts'
 import type { KafkaRecord } from '../delivery.ts'
-import { fetchedRecords, type PartitionAnswer } from './fetched-records.ts'
+import { fetchedRecords } from './fetched-records.ts'
 import type { TopicPartition } from './topic-partition.ts'
 
 /** A partition that is read, starting at a position. */
