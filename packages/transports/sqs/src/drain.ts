@@ -16,7 +16,8 @@ export class Batch {
   readonly #url: string
   readonly #leases: Leases<ReceivedMessage>
   #isEnded = false
-  #failure: unknown
+  /** The rejection of the release; every later call rejects in the same way. */
+  #failed: Promise<never> | undefined
 
   constructor(
     requests: Requests,
@@ -39,12 +40,13 @@ export class Batch {
 
   /** Deletes the messages. If it rejects, those that SQS still has are available again. */
   async release(): Promise<void> {
-    if (this.#failure !== undefined) throw this.#failure
+    if (this.#failed !== undefined) return this.#failed
     if (this.#isEnded) return
     try {
       await this.#delete()
     } catch (error) {
-      this.#failure = error
+      this.#failed = Promise.reject(error)
+      this.#failed.catch(() => undefined)
       // Without a response, they become available when their leases end.
       await this.abandon().catch(() => undefined)
       throw error

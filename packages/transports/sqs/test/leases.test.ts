@@ -9,7 +9,7 @@ const accept = (some: readonly Renewal<string>[]) => Promise.resolve(some.map(()
 
 function leasesWith(renew: LeasesOptions<string>['renew'] = accept, leaseMs = LEASE_MS) {
   const clock = new FakeClock()
-  const renewed = vi.fn(renew)
+  const renewed = vi.fn<LeasesOptions<string>['renew']>(renew)
   const onEnded = vi.fn<(one: string) => void>()
   const onError = vi.fn<(error: unknown) => void>()
   const leases = new Leases<string>({ leaseMs, renew: renewed, onEnded, onError, clock })
