@@ -2,15 +2,14 @@ import { join } from 'node:path'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './dev/check/longest-first.ts'
 
-// Tests run on the sources of every package, so they need no build.
-const conditions = ['@redrive/source', 'module', 'node', 'development|production']
+// Tests run on the sources of every package, so they need no build. The condition `module` is missing, as in Node: the
+// client of SQS has files for bundlers that Node cannot load.
+const conditions = ['@redrive/source', 'node', 'development|production']
 
 /** Tests too heavy for the gate end in `.proof.ts`; dev/proofs/table.ts names them. */
 const kinds = process.env['REDRIVE_PROOFS'] === undefined ? 'test' : '{test,proof}'
 
-const BROKERS = `packages/transports/!(memory|sqs)/test/**/*.${kinds}.ts`
-/** Its client has files for bundlers that Node cannot load. */
-const SQS = `packages/transports/sqs/test/**/*.${kinds}.ts`
+const BROKERS = `packages/transports/!(memory)/test/**/*.${kinds}.ts`
 const INTEGRATION = [
   `packages/{catalog,cli,doctor,postgres-internal,server}/test/**/*.${kinds}.ts`,
   `packages/stores/{postgres,redis}/test/**/*.${kinds}.ts`,
@@ -29,9 +28,6 @@ const STATELESS = [
   '{faults,dev}/test/**/*.test.ts',
 ]
 const NOT_TESTS = '**/node_modules/**'
-
-/** Clients of users load as in Node, which does not know the condition of bundlers. */
-const asInNode = conditions.filter((condition) => condition !== 'module')
 
 /** The settings of every project. */
 const shared = {
@@ -80,14 +76,8 @@ export default defineConfig({
         },
       },
       {
-        extends: false,
-        resolve: { conditions: asInNode },
-        ssr: { resolve: { conditions: asInNode } },
-        test: {
-          ...shared,
-          name: 'clients',
-          include: ['classification/test/**/*.test.ts', SQS],
-        },
+        extends: true,
+        test: { name: 'clients', include: ['classification/test/**/*.test.ts'] },
       },
       {
         extends: true,
@@ -104,7 +94,7 @@ export default defineConfig({
         test: {
           name: 'pure-isolated',
           include: [`packages/**/test/**/*.${kinds}.ts`, 'simulation/test/**/*.test.ts'],
-          exclude: [...STATELESS, BROKERS, SQS, ...INTEGRATION, BROWSER, NOT_TESTS],
+          exclude: [...STATELESS, BROKERS, ...INTEGRATION, BROWSER, NOT_TESTS],
         },
       },
     ],
