@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Admin } from '@platformatic/kafka'
 import type { adoptedPrefix, applyTopology, topologyOf } from '@redrive/rabbitmq'
+import type { SQSClient } from '@aws-sdk/client-sqs'
 import type { Outbox, PostgresTransport } from '@redrive/postgres'
 import type { DrainedDeadLetter, DrainedQueue } from '@redrive/runtime'
 import type { Pool } from 'pg'
@@ -38,7 +39,7 @@ export async function openPeekTarget(
   if (url === null || open === undefined) {
     throw new CommandError(
       EXIT.usage,
-      'Expected an address such as amqp://user:password@host:5672, kafka://host:9092, nats://host:4222, postgres://user@host/database or redis://host:6379.',
+      'Expected an address such as amqp://user:password@host:5672, kafka://host:9092, nats://host:4222, postgres://user@host/database, redis://host:6379 or sqs://eu-central-1.',
     )
   }
   return open(url, queue, tls)
@@ -57,6 +58,7 @@ const OPENERS: Readonly<Record<string, Open>> = {
   'postgresql:': openPostgres,
   'redis:': openRedis,
   'rediss:': openRedis,
+  'sqs:': openSqs,
 }
 
 async function openRabbitMq(
@@ -387,6 +389,70 @@ function splitLast(text: string): readonly [string, string] {
 
 const noRedisKey = (queue: string, key: string) =>
   `"${queue}" does not exist: there is no key "${key}". Expected a queue of BullMQ such as "orders", or the key of a stream of dead letters such as "{orders}:billing:dlq".`
+
+/** Opens a dead-letter queue of Amazon SQS. The client reads credentials from the environment. */
+async function openSqs(
+  { hostname, host, port }: URL,
+  queue: string,
+  tls: Certificates | undefined,
+): Promise<PeekTarget> {
+  if (tls !== undefined)
+    throw new CommandError(EXIT.usage, 'For SQS, set NODE_EXTRA_CA_CERTS instead of --ca.')
+  const [{ SQSClient: Client }, { sqsSource }] = await Promise.all([
+    import('@aws-sdk/client-sqs'),
+    import('@redrive/sqs'),
+  ])
+  // A host with a port is a server with the API of SQS, which needs any region.
+  const client = new Client(
+    port === '' ? { region: hostname } : { endpoint: `http://${host}`, region: 'us-east-1' },
+  )
+  try {
+    const place = await deadLettersAt(client, queue)
+    const source = sqsSource({ client, ...place, topology: 'verify' })
+    return {
+      source,
+      trace: 'SQS counts this read of a message as a delivery.',
+      close: async () => {
+        await source.close()
+        client.destroy()
+      },
+    }
+  } catch (error) {
+    client.destroy()
+    throw error
+  }
+}
+
+/** Returns the address of a dead-letter queue, and a queue whose dead letters it contains. */
+async function deadLettersAt(client: SQSClient, name: string) {
+  const { GetQueueUrlCommand, ListDeadLetterSourceQueuesCommand, QueueDoesNotExist } = await import(
+    '@aws-sdk/client-sqs'
+  )
+  const { QueueUrl: deadLetters = '' } = await client
+    .send(new GetQueueUrlCommand({ QueueName: name }))
+    .catch((error: unknown) => {
+      throw error instanceof QueueDoesNotExist ? noSqsQueue(name) : error
+    })
+  const { queueUrls: [queue = OWN_DEAD_LETTERS.exec(name)?.slice(1).join('')] = [] } =
+    await client.send(new ListDeadLetterSourceQueuesCommand({ QueueUrl: deadLetters }))
+  if (queue === undefined) throw notForDeadLetters(name)
+  return { queue, deadLetters }
+}
+
+/** A dead-letter queue that Redrive has created: `orders-dlq`, `orders-dlq.fifo`. */
+const OWN_DEAD_LETTERS = /^(.+)-dlq(\.fifo)?$/
+
+const noSqsQueue = (name: string) =>
+  new CommandError(
+    EXIT.notFound,
+    `SQS has no queue "${name}". Correct the name, the region or the credentials.`,
+  )
+
+const notForDeadLetters = (name: string) =>
+  new CommandError(
+    EXIT.notFound,
+    `The queue "${name}" is not a dead-letter queue: no redrive policy names it. Expected one, or a queue of Redrive such as "orders-dlq".`,
+  )
 
 /** A queue of the shop of `redrive dev`: the side of its consumer, and the side of its producer. */
 export interface ShopQueue {

@@ -27,11 +27,15 @@ export interface Desk {
   readonly close: () => Promise<void>
 }
 
-export async function openDesk(name: string): Promise<Desk> {
+/** Creates a desk. The server starts with the variables. */
+export async function openDesk(
+  name: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Desk> {
   const folder = mkdtempSync(join(tmpdir(), `redrive-cli-${name}-`))
   const config = join(folder, 'redrive.config.json')
   const port = await freePort()
-  const env = { REDRIVE_CONFIG: config, REDRIVE_URL: `http://127.0.0.1:${port}` }
+  const env = { ...variables, REDRIVE_CONFIG: config, REDRIVE_URL: `http://127.0.0.1:${port}` }
   const databaseUrl = await emptyDatabase(`redrive_cli_${name}_${randomUUID().slice(0, 8)}`)
   const ends: (() => unknown)[] = [() => dropDatabase(databaseUrl)]
   const redrive = (...args: readonly string[]) => run(args, { env, isRealTime: true })

@@ -21,11 +21,13 @@ import { bullmqSource, redisStreamSource } from '@redrive/redis'
 import { redisStore } from '@redrive/redis-store'
 import { type DeadLetterSource, storeSource } from '@redrive/runtime'
 import { file, webhook } from '@redrive/sinks'
+import { sqsSource } from '@redrive/sqs'
 import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
 import { connectNats } from './start/nats.ts'
 import { connectWith } from './start/rabbitmq-tls.ts'
+import { withSqsClient } from './start/sqs.ts'
 import { readPem, tlsFilesOf, type Warn } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
@@ -126,6 +128,10 @@ const OPEN: {
     const client = connectRedis(url.reveal(), `sources.${name}.bullmq`, warn)
     return endsWith(bullmqSource({ client, queue: bullmqQueue(queue, client, prefix) }), client)
   },
+  sqs: ({ region, endpoint, ...rest }) =>
+    withSqsClient({ region, endpoint: endpoint?.reveal() }, (client) =>
+      sqsSource({ client, ...omitUndefined(rest) }),
+    ),
   redisStore: ({ url, prefix, retention = REDIS_RETENTION, ...rest }, { warn }, name) => {
     const client = connectRedis(url.reveal(), `sources.${name}.redisStore`, warn)
     const store = redisStore({ client, prefix, retention })

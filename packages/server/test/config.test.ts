@@ -132,8 +132,8 @@ describe('the config', () => {
       'access.0.roles.0: expected one or more of viewer, operator, approver, admin',
       'sources.orders.rabbitmq.queue: expected text, got nothing',
       'sources.orders.rabbitmq.que: unknown setting. To list all settings: redrive config schema',
-      'sources.clicks: expected exactly one of rabbitmq, kafka, nats, postgres, redis, bullmq, fileStore, redisStore, postgresStore',
-      'sources.nothing: expected exactly one of rabbitmq, kafka, nats, postgres, redis, bullmq, fileStore, redisStore, postgresStore',
+      'sources.clicks: expected exactly one of rabbitmq, kafka, nats, postgres, redis, bullmq, sqs, fileStore, redisStore, postgresStore',
+      'sources.nothing: expected exactly one of rabbitmq, kafka, nats, postgres, redis, bullmq, sqs, fileStore, redisStore, postgresStore',
       "shutdown.grace: expected a duration from '1s' to '1h'",
       'colour: unknown setting. To list all settings: redrive config schema',
     ])

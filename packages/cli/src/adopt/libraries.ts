@@ -16,6 +16,7 @@ export const LIBRARIES: readonly Library[] = [
   { names: ['kafkajs', '@confluentinc/kafka-javascript'], page: 'migrate-kafkajs.md', unchanged: 'the client, the topic, the group with its offsets, and producers' },
   { names: ['@platformatic/kafka'], page: 'kafka.md', unchanged: 'the topic, the group with its offsets, and producers' },
   { names: ['bullmq'], page: 'migrate-bullmq.md', unchanged: 'jobs that stay in BullMQ: schedules, priorities, flows' },
+  { names: ['sqs-consumer', '@aws-sdk/client-sqs'], page: 'sqs.md', unchanged: 'the queue, its redrive policy with the dead-letter queue, and producers' },
   { names: ['@prisma/client', 'prisma'], page: 'postgres.md', unchanged: 'your tables and migrations; the outbox has its own schema' },
   { names: ['pg'], page: 'postgres.md', unchanged: 'your tables and migrations; the outbox has its own schema' },
 ]

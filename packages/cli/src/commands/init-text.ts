@@ -5,13 +5,14 @@ export interface Detected {
   readonly kafka: string | undefined
   readonly nats: string | undefined
   readonly postgres: string | undefined
+  readonly sqs: string | undefined
   /** Variable with the address of the server's database. */
   readonly database: string
   /** Evidence, for people: `amqplib in package.json`. */
   readonly because: readonly string[]
 }
 
-type Broker = 'rabbitmq' | 'kafka' | 'nats' | 'postgres'
+type Broker = 'rabbitmq' | 'kafka' | 'nats' | 'postgres' | 'sqs'
 
 /** Libraries that show the use of a broker. `pg` is missing, because it does not imply an outbox. */
 const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
@@ -33,6 +34,7 @@ const LIBRARIES: Readonly<Record<Broker, readonly string[]>> = {
   ],
   nats: ['@nats-io/jetstream', '@redrive/nats'],
   postgres: ['@redrive/postgres'],
+  sqs: ['@aws-sdk/client-sqs', 'sqs-consumer', '@redrive/sqs'],
 }
 
 /** Variables to look for. The first one is written when none is set. */
@@ -41,6 +43,7 @@ const VARIABLES: Readonly<Record<Broker | 'database', readonly string[]>> = {
   kafka: ['KAFKA_BROKERS', 'KAFKA_BOOTSTRAP_SERVERS'],
   nats: ['NATS_URL'],
   postgres: ['OUTBOX_DATABASE_URL'],
+  sqs: ['SQS_QUEUE_URL', 'QUEUE_URL'],
   database: ['DATABASE_URL', 'POSTGRES_URL', 'PG_URL'],
 }
 
@@ -65,6 +68,7 @@ export function detect(
     kafka: find('kafka'),
     nats: find('nats'),
     postgres: find('postgres'),
+    sqs: find('sqs'),
   }
   const database = variableOf('database')
   if (database !== undefined) because.push(`${database} in the environment`)
@@ -72,12 +76,13 @@ export function detect(
 }
 
 /** Returns the text of the config. It contains only names of variables, never their values. */
-export function configText({ rabbitmq, kafka, nats, postgres, database }: Detected): string {
+export function configText({ rabbitmq, kafka, nats, postgres, sqs, database }: Detected): string {
   const sources = [
     ...(rabbitmq === undefined ? [] : [rabbitmqText(rabbitmq)]),
     ...(kafka === undefined ? [] : [kafkaText(kafka)]),
     ...(nats === undefined ? [] : [natsText(nats)]),
     ...(postgres === undefined ? [] : [POSTGRES_TEXT]),
+    ...(sqs === undefined ? [] : [sqsText(sqs)]),
   ]
   return [HEAD(database), sources.length === 0 ? NO_SOURCES : `sources:\n${sources.join('')}`].join(
     '',
@@ -148,6 +153,13 @@ const POSTGRES_TEXT = `\
     postgres:
       # If the outbox is in another database: url: \${OUTBOX_DATABASE_URL}
       queue: events
+`
+
+const sqsText = (variable: string) => `\
+  shipments:
+    sqs:
+      # The name or the URL of the queue. Its redrive policy names the dead-letter queue
+      queue: \${${variable}}
 `
 
 const NO_SOURCES = `\

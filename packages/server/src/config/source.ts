@@ -139,6 +139,40 @@ const nats = z.strictObject({
   confirmTimeout,
 })
 
+const SQS_QUEUE = /^(https?:\/\/[^/]+\/[^/]+\/)?[\w-]{1,80}(\.fifo)?$/
+const sqsQueue = () =>
+  text().refine((value) => SQS_QUEUE.test(value), {
+    error: "expected the name or the URL of a queue, such as 'orders'",
+  })
+
+const sqs = z.strictObject({
+  queue: sqsQueue().describe(
+    'Queue that the dead letters came from: its name or its URL. Replays are sent to it',
+  ),
+  region: text(64)
+    .describe('Region of the queue. Default: from the environment, such as AWS_REGION')
+    .optional(),
+  endpoint: secretUrl(['https:', 'http:'])
+    .describe(
+      'URL of a server with the API of SQS, or of a VPC endpoint. Default: that of the region',
+    )
+    .optional(),
+  deadLetters: sqsQueue()
+    .describe(
+      'Queue to drain: its name or its URL. Default: the one that the redrive policy of the queue names, else the one of Redrive',
+    )
+    .optional(),
+  topology: z
+    .enum(['declare', 'verify'], { error: "expected 'declare' or 'verify'" })
+    .describe(
+      "'declare' creates the missing queues of Redrive; 'verify' changes nothing. Default 'declare'",
+    )
+    .optional(),
+  timeout: duration('100ms', '1h')
+    .describe("How long to wait for a response of SQS. Default '10s'")
+    .optional(),
+})
+
 const leaveTransientFor = duration('0s', '3650d')
   .describe(
     "How long transient failures are left in the store, because `autoReplay` of the emitters sends them: its `maxAge`. Default '1d'",
@@ -230,6 +264,7 @@ export const BROKERS = [
   'postgres',
   'redis',
   'bullmq',
+  'sqs',
   ...STORES,
 ] as const
 
@@ -243,6 +278,7 @@ export const source = z
     postgres: postgres.describe('Source on a PostgreSQL outbox').optional(),
     redis: redis.describe('Source on a stream of Redis').optional(),
     bullmq: bullmq.describe('Failed jobs of a queue of BullMQ').optional(),
+    sqs: sqs.describe('Source on a queue of Amazon SQS').optional(),
     fileStore: fileStore.describe('Dead letters of sinks in a file store').optional(),
     redisStore: redisStore.describe('Dead letters of sinks in a Redis store').optional(),
     postgresStore: postgresStore.describe('Dead letters of sinks in a PostgreSQL store').optional(),

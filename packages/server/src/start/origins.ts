@@ -15,6 +15,7 @@ const ORIGIN: {
   postgres: ({ queue }) => queue,
   redis: ({ stream }) => stream,
   bullmq: ({ queue }) => queue,
+  sqs: ({ queue }) => queue.slice(queue.lastIndexOf('/') + 1),
   fileStore: ({ directory }) => directory,
   redisStore: ({ prefix }) => prefix,
   postgresStore: ({ name }) => name ?? DEFAULT_STORE,
