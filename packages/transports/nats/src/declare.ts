@@ -16,7 +16,8 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { messageOf } from './connection.ts'
 import type { ResolvedOptions, TopologyOptions } from './options.ts'
 import type { PullLimits } from './pull.ts'
-import { DUPLICATE_WINDOW_MS, type Topology } from './topology.ts'
+import { DUPLICATE_WINDOW_MS } from './topology.ts'
+import { checkConsumer, checkOwn, mismatch, missing, type NewStream, ownerOf } from './verify.ts'
 
 /** 2.12: the first server with message schedules, which delay retries. */
 const OLDEST_SERVER = [2, 12] as const
@@ -104,8 +105,13 @@ async function declareOwn(
   { config: { num_replicas } }: StreamInfo,
   options: TopologyOptions,
 ): Promise<StreamInfo> {
-  const { retry, dead } = options.topology
-  const shared = { ...WORK_QUEUE, num_replicas: options.replicas ?? num_replicas }
+  const { topology } = options
+  const { retry, dead } = topology
+  const shared = {
+    ...WORK_QUEUE,
+    num_replicas: options.replicas ?? num_replicas,
+    metadata: ownerOf(topology),
+  }
   await ensureStream(manager, options, {
     ...shared,
     name: retry.stream,
@@ -135,24 +141,18 @@ const WORK_QUEUE = {
   duplicate_window: DUPLICATE_WINDOW_MS * NANOS_PER_MS,
 } as const
 
-type NewStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>
-
 async function ensureStream(
   manager: JetStreamManager,
   options: TopologyOptions,
   config: NewStream,
 ): Promise<StreamInfo> {
-  const known = await streamInfo(manager, config.name)
-  if (known !== undefined) {
-    if (config.allow_msg_schedules === true && known.config.allow_msg_schedules !== true)
-      throw mismatch(
-        `Stream "${config.name}" does not allow message schedules.`,
-        'Delete it when it is empty.',
-      )
-    return known
-  }
-  if (options.mode === 'verify') return missing(`stream "${config.name}"`)
-  return addStream(manager, config, options)
+  const known =
+    (await streamInfo(manager, config.name)) ??
+    (options.mode === 'verify'
+      ? missing(`stream "${config.name}"`)
+      : await addStream(manager, config, options))
+  checkOwn(options.topology, known, config)
+  return known
 }
 
 async function addStream(
@@ -218,32 +218,6 @@ async function ensureConsumer(
   }
 }
 
-/** Rejects a consumer with which messages would be lost or arrive at the wrong time. */
-function checkConsumer({ stream, consumer }: Topology, { config }: ConsumerInfo): void {
-  const name = `Consumer "${consumer}" of stream "${stream}"`
-  const edit = `nats consumer edit ${stream} ${consumer}`
-  if (config.deliver_subject !== undefined)
-    throw mismatch(
-      `${name} is a push consumer.`,
-      'Use another name; Redrive creates a pull consumer.',
-    )
-  if (config.ack_policy !== AckPolicy.Explicit)
-    throw mismatch(
-      `${name} does not acknowledge each message.`,
-      'Use a consumer with AckPolicy "explicit".',
-    )
-  if (config.backoff !== undefined && config.backoff.length > 0)
-    throw mismatch(
-      `${name} has a backoff, which replaces the lease.`,
-      `Remove it: ${edit} --no-backoff`,
-    )
-  if ((config.max_deliver ?? -1) > 0)
-    throw mismatch(
-      `${name} has max_deliver ${config.max_deliver}: after it, the server delivers a message no more, and it stays in the stream.`,
-      `Remove the limit: ${edit} --max-deliver=-1`,
-    )
-}
-
 const limitsOf = ({ config: { ack_wait, max_batch, max_expires } }: ConsumerInfo): PullLimits => ({
   leaseMs: (ack_wait ?? DRAIN_LEASE_MS * NANOS_PER_MS) / NANOS_PER_MS,
   maxBatch: limited(max_batch),
@@ -284,10 +258,3 @@ function requireVersion({ info }: NatsConnection): void {
     'Update the server.',
   )
 }
-
-function missing(what: string, fix = "Create it, or use topology: 'declare'."): never {
-  throw mismatch(`NATS has no ${what}.`, fix)
-}
-
-const mismatch = (problem: string, fix: string, cause?: unknown) =>
-  new RedriveError('TOPOLOGY_MISMATCH', `${problem} ${fix}`.trim(), { cause })

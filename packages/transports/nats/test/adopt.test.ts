@@ -1,7 +1,7 @@
 import { consume } from '@redrive/runtime'
 import { refusal, urlOf } from '@redrive/dev-support'
 import { until } from '@redrive/testing'
-import { AckPolicy, RetentionPolicy } from '@nats-io/jetstream'
+import { AckPolicy, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream'
 import { afterAll, describe, expect, it } from 'vitest'
 import { nats, natsSource, topologyOf } from '../src/index.ts'
 import { natsWorld, siteAt } from './world.ts'
@@ -56,6 +56,9 @@ describe.concurrent('an existing stream', () => {
     })
     expect((await refused('slow', { backoff: [1e9], max_deliver: 2 })).message).toContain('backoff')
     expect((await refused('silent', { ack_policy: AckPolicy.All })).message).toContain('explicit')
+    expect((await refused('bodyless', { headers_only: true })).message).toContain('without bodies')
+    const grouped = { priority_groups: ['one'], priority_policy: 'overflow' }
+    expect((await refused('grouped', grouped)).message).toContain('priority groups')
     expect((await refused('pushed', { deliver_subject: `to.${stream}` })).message).toContain('push')
     await world.close()
   })
@@ -91,6 +94,68 @@ describe.concurrent('an existing stream', () => {
     await source.close()
     const names = await manager.streams.names().next()
     expect(names.filter((name) => name.startsWith(stream))).toEqual([stream])
+    await world.close()
+  })
+
+  it('does not share the streams of Redrive with a stream or consumer whose names join to the same name', async () => {
+    const first = await natsWorld(site)
+    const { stream } = first
+    const second = `${stream}-eu`
+    await manager.streams.add({ name: second, subjects: [`${second}.>`] })
+    const owner = nats({ servers: url, stream: second, consumer: 'billing' })
+    await owner.open()
+    const options = { servers: url, stream, consumer: 'eu-billing' }
+    const source = natsSource(options)
+    const others = [
+      nats(options),
+      nats({ ...options, topology: 'verify' }),
+      nats({ ...options, prefix: `${second}-billing`, consumer: 'billing' }),
+    ]
+    const name = `${second}-billing-retry`
+    for (const transport of others)
+      expect(await refusal(transport.open())).toMatchObject({
+        code: 'TOPOLOGY_MISMATCH',
+        message: expect.stringContaining(
+          `Stream "${name}" belongs to consumer "billing" of stream "${second}"`,
+        ) as string,
+      })
+    expect(await refusal(source.depth())).toMatchObject({ code: 'TOPOLOGY_MISMATCH' })
+    await Promise.all([owner, ...others].map((transport) => transport.close()))
+    await source.close()
+    const { retry, dead } = topologyOf(second, 'billing')
+    for (const one of [second, retry.stream, dead.stream]) await manager.streams.delete(one)
+    await first.close()
+  })
+
+  it('is refused when a stream with the name of one of Redrive cannot store its messages', async () => {
+    const world = await natsWorld(site)
+    const { stream } = world
+    const { retry, dead } = topologyOf(stream, 'billing')
+    const retention = RetentionPolicy.Workqueue
+    const subjects = [dead.deadLetters, dead.quarantine, dead.confirmations]
+    const valid = { name: dead.stream, subjects, retention }
+    const reasonOf = async (config: Partial<StreamConfig>) => {
+      await manager.streams.add({ ...valid, ...config })
+      const transport = nats({ servers: url, stream, consumer: 'billing', topology: 'verify' })
+      const { message } = await refusal(transport.open())
+      await transport.close()
+      await manager.streams.delete(dead.stream)
+      return message
+    }
+    await manager.streams.add({
+      name: retry.stream,
+      subjects: [retry.subject, `${retry.delayed}.>`],
+      retention,
+      allow_msg_schedules: true,
+      allow_rollup_hdrs: true,
+    })
+    expect(await reasonOf({ retention: RetentionPolicy.Limits })).toContain('retention "limits"')
+    expect(await reasonOf({ subjects: subjects.slice(0, 2) })).toContain(
+      `does not contain the subject "${dead.confirmations}"`,
+    )
+    expect(await reasonOf({})).toContain('time to live')
+    expect(await reasonOf({ allow_msg_ttl: true })).toContain('NATS has no consumer "redrive"')
+    await manager.streams.delete(retry.stream)
     await world.close()
   })
 })
