@@ -28,7 +28,13 @@ export async function store(
 ): Promise<void> {
   headers.set('Nats-Msg-Id', messageId)
   const { error } = await answered(connection, subject, bytes, { headers, timeout: timeoutMs })
-  if (error !== undefined) throw refused(subject, error.description ?? `error ${error.err_code}`)
+  if (error === undefined) return
+  const { err_code: code, description = `error ${code}` } = error
+  throw code === MESSAGE_TOO_LARGE
+    ? tooLarge(subject, `the stream allows (${description}). Raise "max_msg_size" of the stream`)
+    : code === HEADERS_TOO_LARGE
+      ? tooManyHeaders(subject)
+      : refused(subject, description)
 }
 
 /** Acknowledges a message and waits until the server has recorded it. */
@@ -80,7 +86,11 @@ async function request(
     return await connection.request(subject, payload, options)
   } catch (cause) {
     if (cause instanceof Error && cause.name === 'InvalidArgumentError')
-      throw tooLarge(subject, cause)
+      throw tooLarge(
+        subject,
+        `the server allows (${cause.message}). Raise "max_payload" of the server`,
+        cause,
+      )
     if (cause instanceof Error && cause.cause instanceof errors.NoRespondersError)
       throw unroutable(subject, cause)
     throw new RedriveError(
@@ -102,18 +112,22 @@ const unroutable = (subject: string, cause: Error) =>
 const refused = (subject: string, why: string) =>
   new RedriveError('REFUSED', `NATS rejected a message to "${subject}": ${why}.`)
 
+/** The message exceeds `max_msg_size` of the stream. */
+const MESSAGE_TOO_LARGE = 10_054
+/** The headers exceed the limit of all streams. */
+const HEADERS_TOO_LARGE = 10_097
+
 const TOO_LARGE = Symbol('too large')
 
-const tooLarge = (subject: string, cause: Error) =>
-  Object.assign(
-    new RedriveError(
-      'REFUSED',
-      `A message to "${subject}" is larger than the server allows (${cause.message}). Raise "max_payload" of the server.`,
-      { cause },
-    ),
-    { [TOO_LARGE]: true },
-  )
+const oversized = (message: string, cause?: Error) =>
+  Object.assign(new RedriveError('REFUSED', message, { cause }), { [TOO_LARGE]: true })
 
-/** Returns whether the message exceeded the limit of the server. */
+const tooLarge = (subject: string, limit: string, cause?: Error) =>
+  oversized(`A message to "${subject}" is larger than ${limit}.`, cause)
+
+const tooManyHeaders = (subject: string) =>
+  oversized(`A message to "${subject}" has more than 64 KB of headers, which no stream stores.`)
+
+/** Returns whether the message exceeded a limit of the server or of the stream. */
 export const isTooLarge = (error: unknown): boolean =>
   typeof error === 'object' && error !== null && TOO_LARGE in error

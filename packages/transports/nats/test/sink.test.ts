@@ -2,6 +2,7 @@ import type { OutboundEvent } from '@redrive/runtime'
 import { refusal, urlOf } from '@redrive/dev-support'
 import { afterAll, describe, expect, it } from 'vitest'
 import { natsSink } from '../src/index.ts'
+import { isTooLarge } from '../src/publish.ts'
 import { natsWorld, siteAt } from './world.ts'
 
 const url = await urlOf('nats')
@@ -65,3 +66,26 @@ describe.concurrent('a sink', () => {
     await streams.delete(name)
   })
 })
+
+  it('rejects an event that is too large for the stream, or has too many headers, forever', async () => {
+    const name = `small-${crypto.randomUUID()}`
+    const { streams } = site.manager
+    await streams.add({ name, subjects: [name], max_msg_size: 1_000 })
+    const sink = natsSink({ servers: url, subject: name })
+    const long = sink.send([{ ...event, bytes: new Uint8Array(1_000) }], { signal })
+    const tooLong = await refusal(long)
+    expect(tooLong).toMatchObject({
+      code: 'REFUSED',
+      message: `A message to "${name}" is larger than the stream allows (message size exceeds maximum allowed). Raise "max_msg_size" of the stream.`,
+    })
+    await streams.update(name, { max_msg_size: -1 })
+    const headers = { text: 'x'.repeat(65_536) }
+    const tooMany = await refusal(sink.send([{ ...event, headers }], { signal }))
+    expect(tooMany).toMatchObject({
+      code: 'REFUSED',
+      message: `A message to "${name}" has more than 64 KB of headers, which no stream stores.`,
+    })
+    expect([tooLong, tooMany].map(isTooLarge)).toEqual([true, true])
+    await sink.close()
+    await streams.delete(name)
+  })
