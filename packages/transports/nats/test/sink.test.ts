@@ -1,4 +1,4 @@
-import type { OutboundEvent } from '@redrive/runtime'
+import type { OutboundEvent, Sink } from '@redrive/runtime'
 import { refusal, urlOf } from '@redrive/dev-support'
 import { afterAll, describe, expect, it } from 'vitest'
 import { natsSink } from '../src/index.ts'
@@ -25,7 +25,6 @@ describe.concurrent('a sink', () => {
   it('stores an event that is sent twice once, unchanged', async () => {
     const world = await natsWorld(site)
     const sink = natsSink({ servers: url, subject: ({ type }) => `${world.subject}.${type}` })
-    await sink.healthCheck()
     await sink.send([event, event], { signal })
     const { state } = await site.manager.streams.info(world.stream)
     expect(state.messages).toBe(1)
@@ -43,6 +42,18 @@ describe.concurrent('a sink', () => {
     ])
     await sink.close()
     await world.close()
+  })
+
+  it('is not healthy while its stream is full, although the server responds', async () => {
+    const name = `full-${crypto.randomUUID()}`
+    const { streams } = site.manager
+    await streams.add({ name, subjects: [name], max_msgs: 1, discard: 'new' })
+    const sink: Sink = natsSink({ servers: url, subject: name })
+    await sink.send([event], { signal })
+    const isHealthy = await (sink.healthCheck?.({ signal }).then(() => true) ?? false)
+    expect(isHealthy).toBe(false)
+    await sink.close()
+    await streams.delete(name)
   })
 
   it('rejects an event that no stream contains', async () => {
@@ -65,7 +76,6 @@ describe.concurrent('a sink', () => {
     await sink.close()
     await streams.delete(name)
   })
-})
 
   it('rejects an event that is too large for the stream, or has too many headers, forever', async () => {
     const name = `small-${crypto.randomUUID()}`
@@ -89,3 +99,4 @@ describe.concurrent('a sink', () => {
     await sink.close()
     await streams.delete(name)
   })
+})
