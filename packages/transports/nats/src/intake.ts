@@ -1,6 +1,6 @@
 import type { Puller, PullResult } from './pull.ts'
 
-/** 500 ms: an idle consumer sends two requests per second, and a pause waits no longer. */
+/** 500 ms: an idle consumer requests new messages twice per second, and a pause waits no longer. */
 const WAIT_MS = 500
 /** 250 ms: with one slot, retries wait no longer behind a request for new messages. */
 const SHORT_WAIT_MS = 250

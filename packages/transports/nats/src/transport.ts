@@ -154,6 +154,7 @@ export class NatsTransport implements Transport<NatsDelivery> {
     if (this.#session === undefined || leases === undefined || !leases.has(delivery)) return LOST
     const isFinal = decision.kind === 'settle' || decision.kind === 'drop'
     if (isFinal && delivery.replayId === undefined) {
+      // Not confirmed: if it is lost with its connection, the server delivers the message again, as after a crash.
       leases.remove(delivery)
       const isSent = respond(delivery.message, '+ACK')
       this.#intake?.fill()
