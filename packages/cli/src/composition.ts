@@ -255,45 +255,38 @@ async function openNats(
   queue: string,
   tls: Certificates | undefined,
 ): Promise<PeekTarget> {
-  const [{ JetStreamApiError, jetstreamManager }, { connect }, { connectionOptions, natsSource }] =
+  const [{ JetStreamApiError, jetstreamManager }, { connect }, { connectionOptions, natsPeek }] =
     await Promise.all([
       import('@nats-io/jetstream'),
       import('@nats-io/transport-node'),
       import('@redrive/nats'),
     ])
-  const open = () =>
-    connect({
-      ...connectionOptions(href),
-      // A peek that loses its server fails.
-      reconnect: false,
-      ...(tls === undefined ? {} : { tls: { ...tls } }),
-    })
-  const connection = await open()
+  const connection = await connect({
+    ...connectionOptions(href),
+    // A peek that loses its server fails.
+    reconnect: false,
+    ...(tls === undefined ? {} : { tls: { ...tls } }),
+  })
+  const close = () => connection.close()
   try {
     const manager = await jetstreamManager(connection, { checkAPI: false })
-    const { config } = await manager.streams.info(queue).catch((error: unknown) => {
+    const peek = await natsPeek(manager, queue).catch((error: unknown) => {
       throw error instanceof JetStreamApiError && error.status === 404 ? noStream(queue) : error
     })
-    const owner = ownerOf(queue, config.subjects)
-    if (owner === undefined) throw notOfRedrive(queue)
-    const source = natsSource({ ...owner, connect: open })
-    return { source, trace: undefined, close: () => source.close() }
-  } finally {
-    await connection.close()
+    if (peek === undefined) throw notOfRedrive(queue)
+    const drain = async ({ limit }: { readonly limit: number }) => ({
+      deadLetters: await peek.read(limit),
+      ...NOTHING_HELD,
+    })
+    return { source: { drain, depth: () => peek.depth() }, trace: undefined, close }
+  } catch (error) {
+    await close()
+    throw error
   }
 }
 
-/** Advisories of the server about messages that the consumer gave up. Names contain no dots. */
-const ADVISORY = /^\$JS\.EVENT\.ADVISORY\.CONSUMER\.MAX_DELIVERIES\.([^.]+)\.([^.]+)$/
-
-/** Returns the consumer of a stream with dead letters: the stream contains its advisories. */
-function ownerOf(deadStream: string, subjects: readonly string[]) {
-  const [, stream, consumer] = subjects.flatMap((one) => ADVISORY.exec(one) ?? [])
-  if (stream === undefined || consumer === undefined || !deadStream.endsWith(DEAD)) return undefined
-  return { stream, consumer, prefix: deadStream.slice(0, -DEAD.length) }
-}
-
-const DEAD = '-dlq'
+/** A peek that only reads has nothing to release. */
+const NOTHING_HELD = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
 
 const noStream = (name: string) =>
   new CommandError(

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import {
   AckPolicy,
+  type JetStreamManager,
   type JsMsg,
   jetstream,
   jetstreamManager,
@@ -32,6 +33,7 @@ describe('NATS JetStream', () => {
   let isBroken = true
   let desk: Desk
   let publish: (subject: string, order: Order) => Promise<unknown>
+  let streams: JetStreamManager['streams']
 
   function charge(source: string, { order }: Order): void {
     deliveries.push(`${source} ${order}`)
@@ -45,6 +47,7 @@ describe('NATS JetStream', () => {
     const connection = await connect({ servers: url })
     const manager = await jetstreamManager(connection)
     const js = jetstream(connection)
+    streams = manager.streams
     const described = headers()
     described.set('content-type', 'application/json')
     publish = (subject, order) => js.publish(subject, JSON.stringify(order), { headers: described })
@@ -94,6 +97,13 @@ describe('NATS JetStream', () => {
       expect(seen).toMatchObject({ total: 3, looked: 3 })
       expect(seen).toMatchObject({ groups: [{ count: 3, message: NO_CUSTOMER }] })
     }
+    const some = await desk.json<object>('peek', url, dead.stream, '--limit', '2')
+    expect(some).toMatchObject({ total: 3, looked: 2 })
+    // A control plane has not started yet. A peek creates no consumer, so the server counts no delivery.
+    expect((await streams.info(dead.stream)).state).toMatchObject({
+      messages: 3,
+      consumer_count: 0,
+    })
     const missing = await desk.redrive('peek', url, 'no-such-stream')
     expect(missing.stderr).toContain('"no-such-stream" does not exist')
     const other = await desk.redrive('peek', url, stream)

@@ -4,7 +4,7 @@ import { CommandError, EXIT } from '../exit.ts'
 
 /** A queue, topic or outbox to peek into, without a server. */
 export interface PeekTarget {
-  readonly source: DeadLetterSource
+  readonly source: Pick<DeadLetterSource, 'depth' | 'drain'>
   /** A sentence about what a peek changes at the broker. Undefined: nothing. */
   readonly trace: string | undefined
   /** Called for an empty target. Returns an error message if the target does not exist. */

@@ -7,6 +7,7 @@ import {
   nextCycle,
 } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
+import type { StoredMsg } from '@nats-io/jetstream'
 import { headers as newHeaders, type Msg, type MsgHdrs } from '@nats-io/transport-node'
 import type { NatsEventHeaderTable, NatsHeaderTable } from './header-tables.ts'
 
@@ -110,6 +111,25 @@ export function placeIn({ reply = '' }: Pick<Msg, 'reply'>): StoredPlace {
     parts.length > 9 ? 4 : 2,
   )
   return { stream, sequence: Number(sequence), storedAt, deliveries: Number(deliveries) }
+}
+
+/** A stored message with its position. */
+export interface PlacedMessage extends StoredMessage {
+  readonly place: StoredPlace
+}
+
+/** Returns a message that was read by its sequence, with the same position as in a delivery. */
+export function placed(stream: string, stored: StoredMsg): PlacedMessage {
+  const { subject, data, header, seq, time, timestamp } = stored
+  // Nanoseconds since 1970, as in the subjects of acknowledgements.
+  const fraction = /\.(\d{1,9})/.exec(timestamp)?.[1] ?? ''
+  const storedAt = `${Math.floor(time.getTime() / 1_000)}${fraction.padEnd(9, '0')}`
+  return {
+    subject,
+    data,
+    headers: header,
+    place: { stream, sequence: seq, storedAt, deliveries: 1 },
+  }
 }
 
 // ---- copies -----------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import {
 } from '@nats-io/jetstream'
 import type { Msg, NatsConnection } from '@nats-io/transport-node'
 import { existing } from './declare.ts'
-import type { StoredMessage } from './delivery.ts'
+import { type PlacedMessage, placed } from './delivery.ts'
 import { acknowledge } from './publish.ts'
 
 /** A message that a plain consumer gave up: the server announces it, and the message stays in its stream. */
@@ -97,14 +97,13 @@ const NO_MESSAGE = 10_037
 export async function readOriginal(
   manager: JetStreamManager,
   death: ForeignDeath,
-): Promise<(StoredMessage & { readonly storedAt: string }) | undefined> {
+): Promise<PlacedMessage | undefined> {
   const { stream, sequence, at } = death
   try {
     const stored = await manager.streams.getMessage(stream, { seq: sequence })
     if (stored === null) return undefined
-    const { subject, data, header, time } = stored
-    if (time.getTime() > at && (await isNewer(manager, death))) return undefined
-    return { subject, data, headers: header, storedAt: nanosOf(stored.timestamp, time) }
+    if (stored.time.getTime() > at && (await isNewer(manager, death))) return undefined
+    return placed(stream, stored)
   } catch (error) {
     if (error instanceof JetStreamApiError && error.code === NO_MESSAGE) return undefined
     throw error
@@ -118,12 +117,6 @@ export async function readOriginal(
 async function isNewer(manager: JetStreamManager, { stream, at }: ForeignDeath): Promise<boolean> {
   const { created } = await manager.streams.info(stream)
   return Date.parse(String(created)) > at
-}
-
-/** Returns nanoseconds since 1970, as in the subjects of acknowledgements, so that the message has the same id. */
-function nanosOf(timestamp: string, time: Date): string {
-  const fraction = /\.(\d{1,9})/.exec(timestamp)?.[1] ?? ''
-  return `${Math.floor(time.getTime() / 1_000)}${fraction.padEnd(9, '0')}`
 }
 
 /** How a message that a plain consumer gave up leaves its stream. */

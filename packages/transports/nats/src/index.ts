@@ -7,6 +7,7 @@ export type {
   NatsSourceOptions,
   TopologyMode,
 } from './options.ts'
+export { type NatsPeek, natsPeek } from './peek.ts'
 export { type NatsSink, natsSink } from './sink.ts'
 export { type NatsSource, natsSource } from './source.ts'
 export { type DeadTopology, type RetryTopology, type Topology, topologyOf } from './topology.ts'

@@ -1,8 +1,7 @@
 import { decodeHeaders } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import type { JetStreamManager } from '@nats-io/jetstream'
-import type { Msg } from '@nats-io/transport-node'
-import { contentOf, headersIn, ownHeaders, placeIn } from './delivery.ts'
+import { contentOf, headersIn, ownHeaders, type PlacedMessage } from './delivery.ts'
 import { failureOf, type ForeignDeath, isReason, readAdvisory, readOriginal } from './foreign.ts'
 import { FOREIGN } from './put-back.ts'
 import type { Topology } from './topology.ts'
@@ -15,7 +14,7 @@ export interface ReadMessage {
 
 /** Reads a message of the stream with dead letters. An advisory is read together with its original. */
 export async function readDeadLetter(
-  message: Msg,
+  message: PlacedMessage,
   topology: Topology,
   manager: JetStreamManager,
 ): Promise<ReadMessage> {
@@ -25,9 +24,7 @@ export async function readDeadLetter(
   const original = death === undefined ? undefined : await readOriginal(manager, death)
   if (death === undefined || original === undefined)
     return { deadLetter: unreadable(message, source, death) }
-  const { stream, sequence } = death
-  const place = { stream, sequence, storedAt: original.storedAt, deliveries: 1 }
-  const delivery = contentOf(source, original, place)
+  const delivery = contentOf(source, original, original.place)
   const failure = failureOf(death)
   const cycle = {
     ...delivery.cycle,
@@ -49,8 +46,8 @@ export async function readDeadLetter(
   return { deadLetter, death }
 }
 
-function ownOf(message: Msg, { stream, dead }: Topology): DrainedDeadLetter {
-  const place = placeIn(message)
+function ownOf(message: PlacedMessage, { stream, dead }: Topology): DrainedDeadLetter {
+  const { place } = message
   const headers = headersIn(message.headers)
   const { reason = 'unknown', handler, stack, source } = decodeHeaders(headers)
   const delivery = contentOf(source ?? stream, message, { ...place, deliveries: 1 })
@@ -75,11 +72,11 @@ function ownOf(message: Msg, { stream, dead }: Topology): DrainedDeadLetter {
 
 /** Returns an advisory itself, because the message that it announces no longer exists. */
 function unreadable(
-  message: Msg,
+  message: PlacedMessage,
   source: string,
   death: ForeignDeath | undefined,
 ): DrainedDeadLetter {
-  const place = placeIn(message)
+  const { place } = message
   const why =
     death === undefined
       ? 'This is not an advisory of the server about the stream.'

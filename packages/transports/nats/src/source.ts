@@ -11,7 +11,7 @@ import type { ConsumerInfo, JetStreamManager } from '@nats-io/jetstream'
 import type { Msg, NatsConnection } from '@nats-io/transport-node'
 import { ManagedConnection } from './connection.ts'
 import { type DeclaredSource, declareForSource, existing, managerOf } from './declare.ts'
-import { replayOf } from './delivery.ts'
+import { placeIn, replayOf } from './delivery.ts'
 import { type Batch, take } from './drain.ts'
 import { isRemoval, removalFrom, removeOriginal } from './foreign.ts'
 import { type NatsSourceOptions, resolveSourceOptions, type TopologyOptions } from './options.ts'
@@ -57,7 +57,11 @@ export class NatsSource implements DeadLetterSource {
       const messages = batch.messages.filter((message) => !noise.includes(message))
       await batch.release(noise)
       const read = await Promise.all(
-        messages.map((message) => readDeadLetter(message, topology, manager)),
+        messages.map((message) => {
+          const { subject, data, headers } = message
+          const placed = { subject, data, headers, place: placeIn(message) }
+          return readDeadLetter(placed, topology, manager)
+        }),
       )
       const foreign = { connection, manager, consumer, confirmTimeoutMs }
       const release = () =>

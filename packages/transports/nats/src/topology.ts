@@ -1,6 +1,9 @@
 /** 2 minutes, the default of the server: a hand-off or replay that is repeated within it is stored once. */
 export const DUPLICATE_WINDOW_MS = 120_000
 
+/** End of the names of streams with dead letters. */
+export const DEAD_LETTERS = '-dlq'
+
 /** The streams, subjects and consumers that belong to one consumer of a stream. */
 export interface Topology {
   /** The stream with the messages of the producers. It is never changed. */
@@ -47,7 +50,7 @@ export function topologyOf(stream: string, consumer: string, prefix?: string): T
       delayed: `${subject}.delayed`,
     },
     dead: {
-      stream: `${name}-dlq`,
+      stream: `${name}${DEAD_LETTERS}`,
       deadLetters: `${subject}.dead`,
       quarantine: `${subject}.quarantine`,
       confirmations: `${subject}.replayed`,

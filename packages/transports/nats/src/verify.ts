@@ -19,15 +19,23 @@ export const ownerOf = ({ stream, consumer }: Topology): Readonly<Record<string,
   [CONSUMER]: consumer,
 })
 
+/** Returns the consumer that a stream of Redrive belongs to; undefined: its metadata does not contain it. */
+export function readOwner(
+  metadata: Readonly<Record<string, string>> = {},
+): { readonly stream: string; readonly consumer: string } | undefined {
+  const { [STREAM]: stream, [CONSUMER]: consumer } = metadata
+  return stream === undefined || consumer === undefined ? undefined : { stream, consumer }
+}
+
 /** Rejects a stream that belongs to another consumer, or cannot store what Redrive writes to it. */
 export function checkOwn(topology: Topology, { config }: StreamInfo, wanted: NewStream): void {
   const { stream, consumer, dead } = topology
-  const { metadata = {}, subjects } = config
+  const { metadata, subjects } = config
   const name = `Stream "${config.name}"`
-  const { [STREAM]: ownerStream, [CONSUMER]: owner } = metadata
-  if (owner !== undefined && (owner !== consumer || ownerStream !== stream))
+  const owner = readOwner(metadata)
+  if (owner !== undefined && (owner.consumer !== consumer || owner.stream !== stream))
     throw mismatch(
-      `${name} belongs to consumer "${owner}" of stream "${ownerStream}", and not to consumer "${consumer}" of stream "${stream}".`,
+      `${name} belongs to consumer "${owner.consumer}" of stream "${owner.stream}", and not to consumer "${consumer}" of stream "${stream}".`,
       'Pass another "prefix" for one of them.',
     )
   if (config.retention !== RetentionPolicy.Workqueue)

@@ -3,7 +3,7 @@ import { until } from '@redrive/testing'
 import { AckPolicy, jetstream, RetentionPolicy, type StreamConfig } from '@nats-io/jetstream'
 import { connect, headers, type NatsConnection } from '@nats-io/transport-node'
 import { afterAll, describe, expect, it } from 'vitest'
-import { natsSource, topologyOf } from '../src/index.ts'
+import { natsPeek, natsSource, topologyOf } from '../src/index.ts'
 import { siteAt } from './world.ts'
 
 const url = await urlOf('nats')
@@ -321,6 +321,22 @@ describe.concurrent('dead letters of a plain consumer', () => {
     await first.release()
     const second = await source.drain({ limit: 1 })
     expect(second.deadLetters).toEqual(first.deadLetters)
+    await close()
+  })
+
+  it('are the same in a peek, which holds and removes nothing', async () => {
+    const { stream, source, failed, close } = await plain(RetentionPolicy.Workqueue)
+    await failed('one')
+    await failed('two')
+    await until('both advisories are stored', async () => (await source.depth()) === 2)
+    const { dead } = topologyOf(stream, 'billing')
+    const peek = await natsPeek(manager, dead.stream)
+    expect(await peek?.depth()).toBe(2)
+    const peeked = [await peek?.read(1), await peek?.read(5), await peek?.read(5)]
+    const batch = await source.drain({ limit: 5 })
+    expect(peeked.flat()).toEqual(batch.deadLetters)
+    expect(peeked.map((one) => one?.length)).toEqual([1, 1, 0])
+    expect(await natsPeek(manager, stream)).toBeUndefined()
     await close()
   })
 })
