@@ -81,6 +81,62 @@ describe('leases of deliveries in flight', () => {
     expect(onLost).not.toHaveBeenCalled()
   })
 
+  it('are lost when no renewal is confirmed before their end', async () => {
+    const { clock, leases, onLost } = leasesWith(() => Promise.reject(new Error('read ECONNRESET')))
+    leases.add('order 1')
+    await clock.advance(LEASE_MS - 1)
+    expect(onLost).not.toHaveBeenCalled()
+    leases.add('order 2')
+    await clock.advance(1)
+    expect(onLost.mock.calls).toEqual([['order 1']])
+    expect(leases.all()).toEqual(['order 2'])
+    await clock.advance(LEASE_MS)
+    expect(onLost.mock.calls).toEqual([['order 1'], ['order 2']])
+  })
+
+  it('are lost at their end while a renewal has no response', async () => {
+    const { clock, leases, onLost } = leasesWith(() => new Promise(() => undefined))
+    leases.add('order 1')
+    await clock.advance(LEASE_MS / 2)
+    leases.add('slow claim', clock.now() - LEASE_MS / 3)
+    await clock.advance(LEASE_MS / 2 - 1)
+    expect(onLost).not.toHaveBeenCalled()
+    await clock.advance(1)
+    expect(onLost.mock.calls).toEqual([['order 1']])
+    await clock.advance(LEASE_MS / 6)
+    expect(onLost.mock.calls).toEqual([['order 1'], ['slow claim']])
+  })
+
+  it('have no end in this process while the broker may have a decision about the delivery', async () => {
+    const { clock, leases, onLost } = leasesWith(() => Promise.reject(new Error('read ECONNRESET')))
+    leases.add('order 1')
+    leases.decided('order 1')
+    await clock.advance(LEASE_MS * 3)
+    expect(onLost).not.toHaveBeenCalled()
+    expect(leases.delete('order 1')).toBe(true)
+    leases.add('order 1')
+    await clock.advance(LEASE_MS)
+    expect(onLost.mock.calls).toEqual([['order 1']])
+  })
+
+  it('start again when all are renewed on request', async () => {
+    let isDown = true
+    const { clock, leases, onLost } = leasesWith(async () => {
+      if (isDown) throw new Error('read ECONNRESET')
+      return []
+    })
+    leases.add('order 1')
+    await clock.advance(LEASE_MS - 1)
+    isDown = false
+    await leases.renewAll()
+    isDown = true
+    await clock.advance(LEASE_MS - 1)
+    expect(onLost).not.toHaveBeenCalled()
+    await expect(leases.renewAll()).rejects.toThrow('read ECONNRESET')
+    await clock.advance(1)
+    expect(onLost.mock.calls).toEqual([['order 1']])
+  })
+
   it('end with stop, also during a renewal', async () => {
     const { promise, reject } = Promise.withResolvers<readonly string[]>()
     const { clock, leases, renewed, onError } = leasesWith(() => promise)

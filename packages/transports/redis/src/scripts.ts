@@ -178,29 +178,42 @@ return 1
 `)
 
 /**
- * Renews leases. KEYS: streams. ARGV: group, consumer, isRecovering, then for each entry: number of the stream, id,
- * count. Returns 1 for each that another consumer owns, else 0. An entry that was trimmed is not renewed: XCLAIM
- * would remove it from the group. With isRecovering '1', entries of this consumer that are not listed are returned:
- * the response of their claim was lost.
+ * Renews leases. KEYS: streams. ARGV: group, consumer, then for each entry: number of the stream, id, count. Returns 1
+ * for each that another consumer owns, else 0. An entry that was trimmed is not renewed: XCLAIM would remove it from the
+ * group.
  */
 export const RENEW: Script = withShared(`
 local group, consumer = ARGV[1], ARGV[2]
-local lost, listed = {}, {}
-for i = 4, #ARGV, 3 do
+local lost = {}
+for i = 3, #ARGV, 3 do
   local stream, id, count = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
-  listed[stream .. id] = true
   local isOwned = owned(stream, group, consumer, id, count)
   if isOwned and exists(stream, id) then redis.call('XCLAIM', stream, group, consumer, 0, id, 'JUSTID') end
   lost[#lost + 1] = isOwned and 0 or 1
 end
-if ARGV[3] == '1' then
-  for _, stream in ipairs(KEYS) do
-    for _, one in ipairs(redis.call('XPENDING', stream, group, '-', '+', 2000, consumer)) do
-      if not listed[stream .. one[1]] and exists(stream, one[1]) then giveBack(stream, group, one[1], one[4]) end
+return lost
+`)
+
+/**
+ * Returns entries of this consumer that it does not list: the response of their claim was lost. KEYS: streams. ARGV: group,
+ * consumer, maximum, then for each listed entry: number of the stream, id. Returns 1 when there may be more than the
+ * maximum.
+ */
+export const RECOVER: Script = withShared(`
+local group, consumer, listed = ARGV[1], ARGV[2], {}
+for i = 4, #ARGV, 2 do listed[KEYS[tonumber(ARGV[i])] .. ARGV[i + 1]] = true end
+local room = tonumber(ARGV[3])
+local count = room + (#ARGV - 3) / 2
+for _, stream in ipairs(KEYS) do
+  for _, one in ipairs(redis.call('XPENDING', stream, group, '-', '+', count, consumer)) do
+    if room == 0 then return 1 end
+    if not listed[stream .. one[1]] and exists(stream, one[1]) then
+      giveBack(stream, group, one[1], one[4])
+      room = room - 1
     end
   end
 end
-return lost
+return 0
 `)
 
 /** Removes a consumer that owns nothing. With entries, XGROUP DELCONSUMER would lose them. KEYS: streams. ARGV: group, consumer. */

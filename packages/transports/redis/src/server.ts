@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Script, type ScriptRunner, scriptRunner } from '@redrive/redis-internal'
 import type { Entry, EntryRef, Field } from './delivery.ts'
 import type { ResolvedSourceOptions } from './options.ts'
-import { CLAIM, DECLARE, END, HAND_OFF, LEAVE, RENEW } from './scripts.ts'
+import { CLAIM, DECLARE, END, HAND_OFF, LEAVE, RECOVER, RENEW } from './scripts.ts'
 
 /** 500: a claim or an end of so many entries blocks the server for about a millisecond. */
 export const MAX_ENTRIES = 500
@@ -47,11 +47,11 @@ export class Member {
 
   /** Claims at most `count` entries. With a lease, also entries whose lease has ended. */
   async claim(count: number, leaseMs: number | undefined): Promise<Claimed> {
-    const { group, retry, streams } = this.#options
+    const { retry, streams } = this.#options
     const keys = retry === undefined ? streams : [...streams, retry]
     const hasRetries = retry === undefined ? '0' : '1'
     const lease = leaseMs === undefined ? '' : String(leaseMs)
-    const args = [group, this.#consumer, String(count), lease, hasRetries, ...this.#starts]
+    const args = [...this.#name, String(count), lease, hasRetries, ...this.#starts]
     const reply = await this.#runScript(CLAIM, keys, args)
     const [starts, trimmed, claimed] = reply as readonly [Buffer[], number, ClaimedRow[]]
     this.#starts = starts.map(String)
@@ -71,9 +71,9 @@ export class Member {
 
   /** Acknowledges or returns entries. */
   async end(ends: readonly EntryEnd[]): Promise<readonly EndResult[]> {
-    const { group, isLastShared } = this.#options
+    const { isLastShared } = this.#options
     const rows = ends.flatMap(({ what, entry }) => [what, ...this.#rowOf(entry)])
-    const args = [group, this.#consumer, isLastShared ? '1' : '0', ...rows]
+    const args = [...this.#name, isLastShared ? '1' : '0', ...rows]
     const results = (await this.#run(END, args)) as readonly number[]
     return results.map((result) => END_RESULTS.get(result) ?? 'lost')
   }
@@ -83,23 +83,36 @@ export class Member {
     { isOwn, id, count }: EntryRef,
     { target, kind, ms, fields }: Target,
   ): Promise<boolean> {
-    const { group } = this.#options
     const keys = [this.#streamOf(isOwn), target]
-    const owner = [group, this.#consumer, id, String(count), isOwn ? '0' : '1']
+    const owner = [...this.#name, id, String(count), isOwn ? '0' : '1']
     const args = [...owner, kind, String(Math.ceil(ms)), ...fields]
     return (await this.#runScript(HAND_OFF, keys, args)) === 1
   }
 
   /** Renews leases. Returns a flag for each entry: true when another consumer owns it. */
-  async renew(entries: readonly EntryRef[], isRecovering: boolean): Promise<readonly boolean[]> {
-    const rows = entries.flatMap((entry) => this.#rowOf(entry))
-    const args = [this.#options.group, this.#consumer, isRecovering ? '1' : '0', ...rows]
-    return ((await this.#run(RENEW, args)) as readonly number[]).map((lost) => lost === 1)
+  async renew(entries: readonly EntryRef[]): Promise<readonly boolean[]> {
+    const batches = batchesOf(entries).map(async (some) => {
+      const rows = some.flatMap((entry) => this.#rowOf(entry))
+      return (await this.#run(RENEW, [...this.#name, ...rows])) as readonly number[]
+    })
+    return (await Promise.all(batches)).flat().map((lost) => lost === 1)
+  }
+
+  /** Returns the entries that this consumer owns at the server, except these. */
+  async recover(known: readonly EntryRef[]): Promise<void> {
+    const rows = known.flatMap((entry) => this.#rowOf(entry).slice(0, 2))
+    const args = [...this.#name, String(MAX_ENTRIES), ...rows]
+    let hasMore = true
+    while (hasMore) hasMore = (await this.#run(RECOVER, args)) === 1
   }
 
   /** Removes the consumer from the group, unless it owns entries. */
   async leave(): Promise<void> {
-    await this.#run(LEAVE, [this.#options.group, this.#consumer])
+    await this.#run(LEAVE, this.#name)
+  }
+
+  get #name(): readonly [group: string, consumer: string] {
+    return [this.#options.group, this.#consumer]
   }
 
   #run(script: Script, args: readonly Field[]): Promise<unknown> {
@@ -118,6 +131,13 @@ export class Member {
   #isShared(number: number): boolean {
     return this.#options.isLastShared && number === this.#options.streams.length
   }
+}
+
+/** Splits entries, so that no script has more than the maximum. */
+function batchesOf<T>(all: readonly T[]): readonly (readonly T[])[] {
+  const batches: (readonly T[])[] = []
+  for (let i = 0; i < all.length; i += MAX_ENTRIES) batches.push(all.slice(i, i + MAX_ENTRIES))
+  return batches
 }
 
 type ClaimedRow = readonly [number: number, id: Buffer, count: number, fields: readonly Buffer[]]

@@ -66,8 +66,8 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     this.#ends = new Ends(this.#member)
     this.#leases = new Leases({
       leaseMs,
-      renew: (deliveries) => this.#renew(deliveries, false),
-      onLost: (delivery) => this.#receiver?.lost(delivery),
+      renew: (deliveries) => this.#renew(deliveries),
+      onLost: (delivery) => this.#reportLoss(delivery),
       onError: (error) => this.#setConnectionState(error),
     })
   }
@@ -93,6 +93,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
 
   async enact(delivery: RedisStreamDelivery, decision: Decision): Promise<Enactment> {
     if (!this.#leases.has(delivery)) return LOST
+    this.#leases.decided(delivery)
     const enactment = await enactOn(delivery, decision, {
       member: this.#member,
       topology: this.#topology,
@@ -178,8 +179,10 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
 
   /** Renews the leases of deliveries in flight, and returns entries whose claim had no response. */
   async #recover(): Promise<void> {
-    for (const delivery of await this.#renew(this.#leases.all(), true)) this.#lose(delivery)
+    // First: a lease may end meanwhile. After an error, the next claim does it again.
     this.#isRecovering = false
+    await this.#leases.renewAll()
+    await this.#member.recover(this.#leases.all().map(({ entry }) => entry))
   }
 
   /** Creates a group that was removed with its stream. It starts at the first entry: none is skipped. */
@@ -210,7 +213,14 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   }
 
   #lose(delivery: RedisStreamDelivery): void {
-    if (this.#leases.delete(delivery)) this.#receiver?.lost(delivery)
+    if (this.#leases.delete(delivery)) this.#reportLoss(delivery)
+  }
+
+  #reportLoss(delivery: RedisStreamDelivery): void {
+    // Its lease may have ended only here. Then this consumer still owns it at the server, and returns it.
+    this.#isRecovering = true
+    this.#receiver?.lost(delivery)
+    this.#read()
   }
 
   get #room(): number {
@@ -230,10 +240,8 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
 
   async #renew(
     deliveries: readonly RedisStreamDelivery[],
-    isRecovering: boolean,
   ): Promise<readonly RedisStreamDelivery[]> {
-    const entries = deliveries.map(({ entry }) => entry)
-    const lost = await this.#member.renew(entries, isRecovering)
+    const lost = await this.#member.renew(deliveries.map(({ entry }) => entry))
     return deliveries.filter((_, i) => lost[i])
   }
 
