@@ -35,6 +35,9 @@ export type Field = string | Buffer
 const CONTENT_TYPE = 'content-type'
 const TYPE = 'type'
 const BODY = 'redrive-body' satisfies keyof RedisHeaderTable
+const HEADERS: keyof RedisHeaderTable = 'redrive-headers'
+/** 1,000: a script can pass about 8,000 values to a command. */
+const MAX_HEADERS = 1_000
 export const QUARANTINED: keyof RedisHeaderTable = 'redrive-quarantined'
 
 export function toDelivery(source: string, entry: Entry, bodyField: string): RedisStreamDelivery {
@@ -73,10 +76,13 @@ export function contentOf(fields: readonly Buffer[], bodyField: string): Content
   for (let i = 0; i + 1 < fields.length; i += 2) {
     byName.set(String(fields[i]), fields[i + 1] ?? NO_BYTES)
   }
+  const packed = byName.get(HEADERS)
+  byName.delete(HEADERS)
   const bytes = byName.get(BODY) ?? byName.get(bodyField)
   if (bytes !== undefined) byName.delete(byName.has(BODY) ? BODY : bodyField)
   const type = byName.get(TYPE)?.toString()
-  const headers = new Map([...byName].map(([name, value]) => [name, fieldText(value)] as const))
+  const named = [...byName].map(([name, value]) => [name, fieldText(value)] as const)
+  const headers = new Map([...unpackHeaders(packed), ...named])
   if (bytes === undefined) return fieldsAsBody(headers, type)
   const contentType = byName.get(CONTENT_TYPE)?.toString()
   for (const name of [TYPE, CONTENT_TYPE]) headers.delete(name)
@@ -126,10 +132,28 @@ export function producersFields({ bytes, contentType, type, headers }: Delivery)
   const fields: Field[] = [BODY, toBuffer(bytes)]
   if (contentType !== undefined) fields.push(CONTENT_TYPE, contentType)
   if (type !== undefined) fields.push(TYPE, type)
-  for (const [name, value] of Object.entries(headers)) {
-    fields.push(name, Buffer.isBuffer(value) ? value : String(value))
-  }
-  return fields
+  const named = Object.entries(headers).map(([name, value]): readonly [string, Field] => {
+    return [name, Buffer.isBuffer(value) ? value : String(value)]
+  })
+  if (named.length > MAX_HEADERS) return [...fields, HEADERS, packHeaders(named)]
+  return [...fields, ...named.flat()]
+}
+
+/** Returns headers as one text. A value that is not text is a list with its base64. */
+function packHeaders(headers: readonly (readonly [string, Field])[]): string {
+  const isBytes = (value: Field) => Buffer.isBuffer(value)
+  return JSON.stringify(
+    headers.map(([name, value]) => [name, isBytes(value) ? [value.toString('base64')] : value]),
+  )
+}
+
+function unpackHeaders(packed: Buffer | undefined): readonly (readonly [string, Field])[] {
+  if (packed === undefined) return []
+  const headers = JSON.parse(packed.toString()) as readonly [string, string | [string]][]
+  return headers.map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value : Buffer.from(value[0], 'base64'),
+  ])
 }
 
 export const toBuffer = (bytes: Uint8Array): Buffer =>

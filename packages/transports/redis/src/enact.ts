@@ -24,6 +24,8 @@ export interface EnactDeps {
   /** Ends the claim together with others. */
   readonly end: (end: EntryEnd) => Promise<EndResult>
   readonly now: () => number
+  /** Whether the result of an earlier request is unknown. A claim that has ended shows that it was applied. */
+  readonly isRepeated: boolean
 }
 
 /** Enacts a decision: ends the claim, or stores a copy and ends the claim in one script. */
@@ -52,7 +54,7 @@ async function enact(
   switch (decision.kind) {
     case 'pause': {
       const result = await deps.end({ what: 'return', entry })
-      if (result !== 'trimmed') return result === 'lost' ? LOST : movedTo('returned')
+      if (result !== 'trimmed') return resultOf(result, movedTo('returned'), deps)
       return handOff(delivery, copyToOwn(delivery, deps), movedTo('returned'), deps)
     }
     case 'settle':
@@ -62,7 +64,7 @@ async function enact(
         const report = serializeConfirmation(delivery, decision, deps.now())
         return handOff(delivery, confirmation(report, deps), done, deps)
       }
-      return (await deps.end({ what: 'done', entry })) === 'lost' ? LOST : done
+      return resultOf(await deps.end({ what: 'done', entry }), done, deps)
     }
     default:
       return copyAway(delivery, decision, deps)
@@ -73,10 +75,13 @@ async function handOff(
   { entry }: RedisStreamDelivery,
   target: Target,
   done: Enactment,
-  { member }: EnactDeps,
+  deps: EnactDeps,
 ): Promise<Enactment> {
-  return (await member.handOff(entry, target)) ? done : LOST
+  return resultOf(await deps.member.handOff(entry, target), done, deps)
 }
+
+const resultOf = (result: EndResult, done: Enactment, { isRepeated }: EnactDeps): Enactment =>
+  result === 'done' || (result === 'ended' && isRepeated) ? done : LOST
 
 /** Returns a copy of a trimmed message for the stream of the group: the server cannot return the message itself. */
 function copyToOwn(delivery: RedisStreamDelivery, { topology }: EnactDeps): Target {

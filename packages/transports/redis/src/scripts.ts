@@ -17,9 +17,12 @@ local function clock()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
-local function owned(stream, group, consumer, id, count)
+-- Returns 1 for the owner, 2 when the claim has ended and no other consumer has the entry, else 0.
+local function ownership(stream, group, consumer, id, count)
   local entry = redis.call('XPENDING', stream, group, id, id, 1)[1]
-  return entry and entry[2] == consumer and (count == '' or entry[4] == tonumber(count))
+  if not entry then return 2 end
+  if entry[2] == consumer and entry[4] == tonumber(count) then return 1 end
+  return entry[2] == RETURNED and entry[4] == count - 1 and 2 or 0
 end
 
 local function exists(stream, id)
@@ -60,9 +63,10 @@ return 1
 
 /**
  * Claims entries: returned ones, those whose lease ended, new ones. KEYS: streams, and a sorted set of retries if
- * ARGV[5] is '1'. ARGV: group, consumer, maximum, lease or '' to skip the search for ended leases, has retries, then for
- * each stream where that search starts. Returns the next start for each stream, the number of trimmed entries, and the
- * entries: number of the stream, id, count, fields.
+ * ARGV[5] is '1'. ARGV: group, consumer, maximum, lease or '' to skip the search for ended leases, has retries, number of
+ * entries that the consumer knows as its own, then for each stream where that search starts. Returns the next start for
+ * each stream, the number of trimmed entries, 1 when the consumer owns more entries than it knows, and the entries:
+ * number of the stream, id, count, fields.
  */
 export const CLAIM: Script = withShared(`
 local group, consumer, room, lease = ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4]
@@ -85,9 +89,25 @@ end
 
 local claimed, trimmed, starts = {}, 0, {}
 
+-- A client library that loses its connection sends a claim again. The first one has granted entries, too.
+local unknown, known = 0, tonumber(ARGV[6])
+if lease ~= '' then
+  for _, stream in ipairs(streams) do
+    known = known - #redis.call('XPENDING', stream, group, '-', '+', known + 1, consumer)
+    if known < 0 then
+      unknown = 1
+      break
+    end
+  end
+end
+
 local function take(i, id)
   local entry = redis.call('XCLAIM', streams[i], group, consumer, 0, id)[1]
-  if not entry then return end
+  -- It was trimmed after its return.
+  if not entry then
+    trimmed = trimmed + 1
+    return
+  end
   local count = redis.call('XPENDING', streams[i], group, id, id, 1)[1][4]
   claimed[#claimed + 1] = { i, entry[1], count, entry[2] }
   room = room - 1
@@ -100,7 +120,7 @@ for i, stream in ipairs(streams) do
   starts[i] = '-'
   if lease ~= '' and room > 0 then
     local count = math.min(room, EXAMINED)
-    local ended = redis.call('XPENDING', stream, group, 'IDLE', lease, ARGV[5 + i], '+', count)
+    local ended = redis.call('XPENDING', stream, group, 'IDLE', lease, ARGV[6 + i], '+', count)
     for _, one in ipairs(ended) do
       if exists(stream, one[1]) then
         take(i, one[1])
@@ -122,22 +142,23 @@ for i, stream in ipairs(streams) do
     end
   end
 end
-return { starts, trimmed, claimed }
+return { starts, trimmed, unknown, claimed }
 `)
 
 /**
  * Ends claims without a copy. KEYS: streams; the last one keeps its entries if ARGV[3] is '1'. ARGV: group, consumer,
  * isKept, then for each entry: 'done' or 'return', number of the stream, id, count. Returns for each: 1, 0 when another
- * consumer owns it, or -1 when a returned entry was trimmed and needs a copy.
+ * consumer owns it, 2 when the claim had ended before, or -1 when a returned entry was trimmed and needs a copy.
  */
 export const END: Script = withShared(`
 local group, consumer = ARGV[1], ARGV[2]
 local results = {}
 for i = 4, #ARGV, 4 do
   local what, number, id, count = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], ARGV[i + 3]
-  local stream, result = KEYS[number], 1
-  if not owned(stream, group, consumer, id, count) then
-    result = 0
+  local stream = KEYS[number]
+  local result = ownership(stream, group, consumer, id, count)
+  if result ~= 1 then
+    -- Nothing to do.
   elseif what == 'done' then
     acknowledge(stream, group, id, ARGV[3] == '1' and number == #KEYS)
   elseif exists(stream, id) then
@@ -152,13 +173,15 @@ return results
 
 /**
  * Stores a copy and acknowledges the original. KEYS: stream of the original, target. ARGV: group, consumer, id, count,
- * isKept, 'retry' or 'stream', delay or retention in ms, then the fields. Returns 0 when another consumer owns it.
+ * isKept, 'retry' or 'stream', delay or retention in ms, then the fields. Returns 1, 0 when another consumer owns it, or 2
+ * when the claim had ended before.
  */
 export const HAND_OFF: Script = withShared(`
 local stream, target = KEYS[1], KEYS[2]
 local group, consumer, id, count = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local kind, ms = ARGV[6], tonumber(ARGV[7])
-if not owned(stream, group, consumer, id, count) then return 0 end
+local result = ownership(stream, group, consumer, id, count)
+if result ~= 1 then return result end
 local fields = {}
 for i = 8, #ARGV do fields[i - 7] = ARGV[i] end
 if kind == 'retry' then
@@ -187,7 +210,7 @@ local group, consumer = ARGV[1], ARGV[2]
 local lost = {}
 for i = 3, #ARGV, 3 do
   local stream, id, count = KEYS[tonumber(ARGV[i])], ARGV[i + 1], ARGV[i + 2]
-  local isOwned = owned(stream, group, consumer, id, count)
+  local isOwned = ownership(stream, group, consumer, id, count) == 1
   if isOwned and exists(stream, id) then redis.call('XCLAIM', stream, group, consumer, 0, id, 'JUSTID') end
   lost[#lost + 1] = isOwned and 0 or 1
 end
@@ -196,24 +219,29 @@ return lost
 
 /**
  * Returns entries of this consumer that it does not list: the response of their claim was lost. KEYS: streams. ARGV: group,
- * consumer, maximum, then for each listed entry: number of the stream, id. Returns 1 when there may be more than the
- * maximum.
+ * consumer, maximum, then for each listed entry: number of the stream, id. Returns the number of returned entries, and
+ * the number of entries that were trimmed: no process has their bytes.
  */
 export const RECOVER: Script = withShared(`
 local group, consumer, listed = ARGV[1], ARGV[2], {}
 for i = 4, #ARGV, 2 do listed[KEYS[tonumber(ARGV[i])] .. ARGV[i + 1]] = true end
-local room = tonumber(ARGV[3])
-local count = room + (#ARGV - 3) / 2
+local most, returned, trimmed = tonumber(ARGV[3]), 0, 0
+local count = most + (#ARGV - 3) / 2
 for _, stream in ipairs(KEYS) do
   for _, one in ipairs(redis.call('XPENDING', stream, group, '-', '+', count, consumer)) do
-    if room == 0 then return 1 end
-    if not listed[stream .. one[1]] and exists(stream, one[1]) then
-      giveBack(stream, group, one[1], one[4])
-      room = room - 1
+    if returned + trimmed == most then return { returned, trimmed } end
+    if not listed[stream .. one[1]] then
+      if exists(stream, one[1]) then
+        giveBack(stream, group, one[1], one[4])
+        returned = returned + 1
+      else
+        redis.call('XACK', stream, group, one[1])
+        trimmed = trimmed + 1
+      end
     end
   end
 end
-return 0
+return { returned, trimmed }
 `)
 
 /** Removes a consumer that owns nothing. With entries, XGROUP DELCONSUMER would lose them. KEYS: streams. ARGV: group, consumer. */

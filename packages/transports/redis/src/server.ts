@@ -7,15 +7,32 @@ import { CLAIM, DECLARE, END, HAND_OFF, LEAVE, RECOVER, RENEW } from './scripts.
 /** 500: a claim or an end of so many entries blocks the server for about a millisecond. */
 export const MAX_ENTRIES = 500
 
+/** More entries than a consumer owns. */
+const MANY = 1_000_000
+
 /** What a claim returned. */
 export interface Claimed {
   readonly entries: readonly Entry[]
   /** Number of entries that were trimmed before they were handled. */
   readonly trimmed: number
+  /** Whether the consumer owns entries at the server that it does not know: `recover` returns them. */
+  readonly hasUnknown: boolean
 }
 
-/** The result of the end of a claim. `trimmed`: it was not returned, because the stream does not have the entry any more. */
-export type EndResult = 'done' | 'lost' | 'trimmed'
+export interface ClaimOptions {
+  /** Maximum number of entries. */
+  readonly count: number
+  /** With a lease, also entries whose lease has ended. */
+  readonly leaseMs: number | undefined
+  /** Number of entries that the consumer knows as its own. Default: no limit. */
+  readonly known?: number
+}
+
+/**
+ * The result of the end of a claim. `ended`: the claim had ended before, so this may be a repetition. `trimmed`: it was not
+ * returned, because the stream does not have the entry any more.
+ */
+export type EndResult = 'done' | 'lost' | 'ended' | 'trimmed'
 
 export interface MemberOptions extends Pick<ResolvedSourceOptions, 'client' | 'timeoutMs'> {
   readonly group: string
@@ -45,15 +62,14 @@ export class Member {
     await this.#run(DECLARE, [this.#options.group, ...starts])
   }
 
-  /** Claims at most `count` entries. With a lease, also entries whose lease has ended. */
-  async claim(count: number, leaseMs: number | undefined): Promise<Claimed> {
+  async claim({ count, leaseMs, known = MANY }: ClaimOptions): Promise<Claimed> {
     const { retry, streams } = this.#options
     const keys = retry === undefined ? streams : [...streams, retry]
     const hasRetries = retry === undefined ? '0' : '1'
     const lease = leaseMs === undefined ? '' : String(leaseMs)
-    const args = [...this.#name, String(count), lease, hasRetries, ...this.#starts]
+    const args = [...this.#name, String(count), lease, hasRetries, String(known), ...this.#starts]
     const reply = await this.#runScript(CLAIM, keys, args)
-    const [starts, trimmed, claimed] = reply as readonly [Buffer[], number, ClaimedRow[]]
+    const [starts, trimmed, unknown, claimed] = reply as ClaimReply
     this.#starts = starts.map(String)
     const entries = claimed.map(([number, id, delivered, fields]) => ({
       isOwn: !this.#isShared(number),
@@ -61,7 +77,7 @@ export class Member {
       count: delivered,
       fields,
     }))
-    return { entries, trimmed }
+    return { entries, trimmed, hasUnknown: unknown === 1 }
   }
 
   /** True when the last search for ended leases did not reach the end. */
@@ -78,15 +94,16 @@ export class Member {
     return results.map((result) => END_RESULTS.get(result) ?? 'lost')
   }
 
-  /** Stores a copy and acknowledges the entry. Returns false when another consumer owns it. */
+  /** Stores a copy and acknowledges the entry. */
   async handOff(
     { isOwn, id, count }: EntryRef,
     { target, kind, ms, fields }: Target,
-  ): Promise<boolean> {
+  ): Promise<EndResult> {
     const keys = [this.#streamOf(isOwn), target]
     const owner = [...this.#name, id, String(count), isOwn ? '0' : '1']
     const args = [...owner, kind, String(Math.ceil(ms)), ...fields]
-    return (await this.#runScript(HAND_OFF, keys, args)) === 1
+    const result = await this.#runScript(HAND_OFF, keys, args)
+    return END_RESULTS.get(Number(result)) ?? 'lost'
   }
 
   /** Renews leases. Returns a flag for each entry: true when another consumer owns it. */
@@ -98,12 +115,20 @@ export class Member {
     return (await Promise.all(batches)).flat().map((lost) => lost === 1)
   }
 
-  /** Returns the entries that this consumer owns at the server, except these. */
-  async recover(known: readonly EntryRef[]): Promise<void> {
+  /**
+   * Returns the entries that this consumer owns at the server, except these. Resolves with the number of entries that
+   * were trimmed.
+   */
+  async recover(known: readonly EntryRef[]): Promise<number> {
     const rows = known.flatMap((entry) => this.#rowOf(entry).slice(0, 2))
     const args = [...this.#name, String(MAX_ENTRIES), ...rows]
-    let hasMore = true
-    while (hasMore) hasMore = (await this.#run(RECOVER, args)) === 1
+    let allTrimmed = 0
+    for (;;) {
+      const reply = await this.#run(RECOVER, args)
+      const [returned, trimmed] = reply as readonly [number, number]
+      allTrimmed += trimmed
+      if (returned + trimmed < MAX_ENTRIES) return allTrimmed
+    }
   }
 
   /** Removes the consumer from the group, unless it owns entries. */
@@ -140,6 +165,12 @@ function batchesOf<T>(all: readonly T[]): readonly (readonly T[])[] {
   return batches
 }
 
+type ClaimReply = readonly [
+  starts: readonly Buffer[],
+  trimmed: number,
+  unknown: number,
+  claimed: readonly ClaimedRow[],
+]
 type ClaimedRow = readonly [number: number, id: Buffer, count: number, fields: readonly Buffer[]]
 
 export interface EntryEnd {
@@ -159,5 +190,6 @@ export interface Target {
 const END_RESULTS: ReadonlyMap<number, EndResult> = new Map([
   [1, 'done'],
   [0, 'lost'],
+  [2, 'ended'],
   [-1, 'trimmed'],
 ])

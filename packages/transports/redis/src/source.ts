@@ -151,7 +151,7 @@ export class RedisStreamSource implements DeadLetterSource {
 
 /** Claims entries. Creates the stream when no consumer has done it. */
 async function claimFrom(member: Member, limit: number): Promise<readonly Entry[]> {
-  const claim = () => member.claim(Math.min(limit, MAX_ENTRIES), LEASE_MS)
+  const claim = () => member.claim({ count: Math.min(limit, MAX_ENTRIES), leaseMs: LEASE_MS })
   try {
     return (await claim()).entries
   } catch (error) {

@@ -1,4 +1,4 @@
-import { type Decision, RedriveError } from '@redrive/core'
+import type { Decision } from '@redrive/core'
 import { isReply } from '@redrive/redis-internal'
 import {
   type Capabilities,
@@ -16,6 +16,7 @@ import { type RedisStreamDelivery, toDelivery } from './delivery.ts'
 import { enactOn } from './enact.ts'
 import { Ends } from './ends.ts'
 import { type RedisStreamOptions, type ResolvedOptions, resolveOptions } from './options.ts'
+import { type TransportEvent, wrongType } from './reports.ts'
 import { type Claimed, MAX_ENTRIES, Member } from './server.ts'
 import { type Topology, topologyOf } from './topology.ts'
 
@@ -40,6 +41,8 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   readonly #member: Member
   readonly #ends: Ends
   readonly #leases: Leases<RedisStreamDelivery>
+  /** Deliveries with a decision that the server may have applied. */
+  readonly #unknown = new WeakSet<RedisStreamDelivery>()
   #receiver: Receiver<RedisStreamDelivery> | undefined
   #needs: TransportNeeds | undefined
   #limit = 1
@@ -95,6 +98,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     if (!this.#leases.has(delivery)) return LOST
     this.#leases.decided(delivery)
     const enactment = await enactOn(delivery, decision, {
+      isRepeated: this.#unknown.has(delivery),
       member: this.#member,
       topology: this.#topology,
       handler: this.#needs?.handler,
@@ -103,6 +107,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
       now: () => systemClock.now(),
     })
     if (!isUnfinished(enactment)) this.#leases.delete(delivery)
+    else if (enactment.kind === 'unknown') this.#unknown.add(delivery)
     this.#read()
     return enactment
   }
@@ -163,8 +168,10 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     const isSearching = claimedAt >= this.#searchAt || this.#member.hasMoreEnded
     try {
       if (this.#isRecovering) await this.#recover()
-      const lease = isSearching ? this.#options.leaseMs : undefined
-      const claimed = await this.#member.claim(room, lease)
+      const leaseMs = isSearching ? this.#options.leaseMs : undefined
+      const known = this.#leases.size
+      const claimed = await this.#member.claim({ count: room, leaseMs, known })
+      if (claimed.hasUnknown) this.#isRecovering = true
       if (isSearching) this.#searchAt = claimedAt + ENDED_LEASES_MS
       this.#setConnectionState(undefined)
       this.#deliver(claimed, claimedAt)
@@ -182,7 +189,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     // First: a lease may end meanwhile. After an error, the next claim does it again.
     this.#isRecovering = false
     await this.#leases.renewAll()
-    await this.#member.recover(this.#leases.all().map(({ entry }) => entry))
+    this.#reportTrimmed(await this.#member.recover(this.#leases.all().map(({ entry }) => entry)))
   }
 
   /** Creates a group that was removed with its stream. It starts at the first entry: none is skipped. */
@@ -196,7 +203,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   }
 
   #deliver({ entries, trimmed }: Claimed, claimedAt: number): void {
-    if (trimmed > 0) this.#report({ type: 'messages_expired', where: this.source, count: trimmed })
+    this.#reportTrimmed(trimmed)
     for (const entry of entries) {
       const delivery = toDelivery(this.source, entry, this.#options.body)
       if (entry.count > 1) this.#loseEarlier(delivery)
@@ -276,25 +283,16 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     this.#report(isLost ? { type: 'connection_lost', error } : { type: 'connection_restored' })
   }
 
+  #reportTrimmed(count: number): void {
+    if (count > 0) this.#report({ type: 'messages_expired', where: this.source, count })
+  }
+
   #report(event: TransportEvent): void {
     publishEvent({ ...event, at: systemClock.now(), source: this.source }, this)
   }
 }
 
-type TransportEvent =
-  | { readonly type: 'connection_lost'; readonly error: unknown }
-  | { readonly type: 'connection_restored' }
-  | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
-  | { readonly type: 'topic_recreated'; readonly where: string }
-
 const RETURN: Decision = { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }
-
-const wrongType = (stream: string, cause: unknown) =>
-  new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    `The key "${stream}", or a key of Redrive that belongs to it, exists and is not a stream. Use another stream, or rename the key.`,
-    { cause },
-  )
 
 /** Creates a transport for a stream of Redis or Valkey. */
 export function redisStream(options: RedisStreamOptions): RedisStreamTransport {

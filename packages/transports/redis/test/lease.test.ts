@@ -22,7 +22,8 @@ function aWorld() {
 }
 
 it('stops a handler at the end of its lease when its consumer has no connection', async () => {
-  const { stream, send } = aWorld()
+  const world = aWorld()
+  const { stream } = world
   const network = await networkTo(url)
   const options = { stream, group: GROUP, lease: '1s', timeout: '200ms' } as const
   const steps: string[] = []
@@ -40,7 +41,7 @@ it('stops a handler at the end of its lease when its consumer has no connection'
     },
     QUIET,
   )
-  await send({ bytes: Buffer.from('1'), contentType: 'application/json' })
+  await world.send({ bytes: Buffer.from('1'), contentType: 'application/json' })
   await until('the handler runs', () => steps.length === 1)
   network.cut()
   const other = await consume(
@@ -53,13 +54,14 @@ it('stops a handler at the end of its lease when its consumer has no connection'
   await until('the handler is stopped', () => steps.length === 3)
   expect(steps.toSorted()).toEqual(['lost', 'started', 'taken over'])
   network.heal()
-  await send({ bytes: Buffer.from('2'), contentType: 'application/json' })
+  await world.send({ bytes: Buffer.from('2'), contentType: 'application/json' })
   await until('the consumer works again', () => steps.length === 4)
   await partitioned.stop()
 })
 
 it('delivers a message again whose lease ended only in the process, and does not count that', async () => {
-  const { stream, send } = aWorld()
+  const world = aWorld()
+  const { stream } = world
   const network = await networkTo(url)
   const options = { stream, group: GROUP, lease: '1s', timeout: '200ms' } as const
   const transport = redisStream({ ...options, client: network.client })
@@ -73,7 +75,7 @@ it('delivers a message again whose lease ended only in the process, and does not
       network.heal()
     },
   })
-  await send({ bytes: Buffer.from('1') })
+  await world.send({ bytes: Buffer.from('1') })
   await until('it is delivered', () => steps.length === 1)
   network.cut()
   await until('it is delivered again', () => steps.length === 3)
@@ -82,7 +84,8 @@ it('delivers a message again whose lease ended only in the process, and does not
 })
 
 it('does not lose a hand-off that is repeated for longer than the lease', async () => {
-  const { stream, send, backlog } = aWorld()
+  const world = aWorld()
+  const { stream } = world
   // Without it, the client itself sends the hand-off again.
   const network = await networkTo(url, { autoResendUnfulfilledCommands: false })
   const options = { stream, group: GROUP, lease: '1s', timeout: '200ms' } as const
@@ -96,10 +99,10 @@ it('does not lose a hand-off that is repeated for longer than the lease', async 
     QUIET,
   )
   const cutAt = performance.now()
-  await send({ bytes: Buffer.from('1') })
+  await world.send({ bytes: Buffer.from('1') })
   await until('the lease has ended', () => runs === 1 && performance.now() - cutAt > 2_000)
   network.heal()
-  await until('it is settled', async () => (await backlog()) === 0)
+  await until('it is settled', async () => (await world.backlog()) === 0)
   expect(runs).toBe(1)
   await consumer.stop()
 })

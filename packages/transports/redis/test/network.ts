@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 import { onTestFinished } from 'vitest'
 
 export interface Network {
@@ -15,7 +15,10 @@ export interface Network {
 }
 
 /** Connects to a server through a proxy. */
-export async function networkTo(url: string, options: RedisOptions = {}): Promise<Network> {
+export async function networkTo(
+  url: string,
+  options: { readonly autoResendUnfulfilledCommands?: boolean } = {},
+): Promise<Network> {
   const sockets = new Set<Socket>()
   let isCut = false
   const server = createServer({ noDelay: true }, (inner) => {

@@ -9,7 +9,7 @@ import {
   redisStreamSource,
   topologyOf,
 } from '../src/index.ts'
-import { CLAIM, HAND_OFF } from '../src/scripts.ts'
+import { CLAIM, END, HAND_OFF } from '../src/scripts.ts'
 
 export interface RedisWorld extends TransportFixture {
   readonly stream: string
@@ -17,6 +17,8 @@ export interface RedisWorld extends TransportFixture {
   transport(fault?: TransportFault, options?: Partial<RedisStreamOptions>): Transport
   /** Drops the response of the next claim: the server grants entries that never arrive. */
   dropClaim(transport: Transport): void
+  /** Drops the response of the next end of claims without a copy. */
+  dropEnd(transport: Transport): void
 }
 
 const GROUP = 'billing'
@@ -62,6 +64,7 @@ export function redisWorld(client: Redis, defaults: Partial<RedisStreamOptions> 
     crash: (of) => processes.get(of)?.die(),
     stealOwnership: (of) => processes.get(of)?.loseLeases(),
     dropResponse: (of) => processes.get(of)?.dropResponse(HAND_OFF),
+    dropEnd: (of) => processes.get(of)?.dropResponse(END),
     dropClaim: (of) => processes.get(of)?.dropResponse(CLAIM),
     retentionMs: async () => client.pttl(topologyOf(stream, GROUP).deadLetters),
     heal: () => {
