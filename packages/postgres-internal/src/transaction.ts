@@ -24,12 +24,16 @@ export async function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
   { begin = 'begin', call = (run) => run(), timeoutMs, signal }: TransactionOptions = {},
 ): Promise<T> {
+  signal?.throwIfAborted()
   const { client, release } = await call(() => borrow(pool))
+  if (signal?.aborted === true) {
+    // It aborted while the work waited for a connection, which is unused.
+    release(true)
+    signal.throwIfAborted()
+  }
   const closeConnection = () => release(false)
   signal?.addEventListener('abort', closeConnection)
   try {
-    // The signal may have aborted before a connection was available.
-    signal?.throwIfAborted()
     await call(() => client.query(controlQuery(begin, timeoutMs)))
     const result = await work(client)
     const { command } = await call(() => client.query(controlQuery('commit', timeoutMs)))

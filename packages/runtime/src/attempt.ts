@@ -28,7 +28,7 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   readonly delivery: D
   readonly failures: FailureCycle
   readonly alone: boolean
-  tx: unknown = undefined
+  readonly tx: unknown = undefined
   /** Why its handler was told to end; undefined while it may run. */
   interruptedBy: RedriveError | undefined = undefined
   /** True when the broker took the delivery back: another consumer may own the message. */

@@ -1,5 +1,5 @@
 import { type Delivery, type Duration, type Policy, RedriveError } from '@redrive/core'
-import type { Attempt, AttemptContext } from './attempt.ts'
+import type { AttemptContext } from './attempt.ts'
 import { instrumented } from './instrument.ts'
 import { composeCall } from './invoke.ts'
 import { readDrain } from './checks.ts'
@@ -76,7 +76,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   }
   const composed = composeCall({
     ...checked,
-    handler: handler as (message: Message, attempt: Attempt) => Awaitable<unknown>,
+    handler: handler as (message: Message, context: AttemptContext<unknown>) => Awaitable<unknown>,
     consumer: name,
     timeoutMs: policy.timeoutMs,
   })

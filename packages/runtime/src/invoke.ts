@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { type Delivery, RedriveError } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import type { Attempt } from './attempt.ts'
+import { AttemptInTransaction } from './attempt-in-transaction.ts'
+import type { Attempt, AttemptContext } from './attempt.ts'
 import {
   checkBody,
   type Decode,
@@ -17,7 +18,7 @@ import type { Inbox } from './ports/inbox.ts'
 export type Call = (attempt: Attempt) => Awaitable<unknown>
 
 export interface CallOptions {
-  readonly handler: (message: Message, attempt: Attempt) => Awaitable<unknown>
+  readonly handler: (message: Message, context: AttemptContext<unknown>) => Awaitable<unknown>
   /** The user's decoder; undefined for the default, which decodes when the body is first read. */
   readonly decode: Decode | undefined
   readonly schema: StandardSchemaV1 | undefined
@@ -34,7 +35,9 @@ export function composeCall(options: CallOptions): Call {
   if (inbox !== undefined) {
     const ready = prepare ?? lazily
     return (attempt) =>
-      handleOnce(inbox, options, attempt, async () => handler(await ready(attempt), attempt))
+      handleOnce(inbox, options, attempt, async (tx) =>
+        handler(await ready(attempt), new AttemptInTransaction(attempt, tx)),
+      )
   }
   if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
   return (attempt) => {
@@ -65,7 +68,7 @@ async function handleOnce(
   inbox: Inbox,
   { consumer, timeoutMs }: CallOptions,
   attempt: Attempt,
-  work: () => Promise<unknown>,
+  work: (tx: unknown) => Promise<unknown>,
 ): Promise<void> {
   const { delivery } = attempt
   const { key, replaces } = delivery
@@ -75,12 +78,14 @@ async function handleOnce(
     fingerprint: fingerprint(delivery),
     ...(replaces === undefined ? {} : { replaces }),
   }
-  const { signal } = attempt
-  const begin = async (tx: unknown) => {
-    attempt.tx = tx
-    await work()
-  }
-  const result = await inbox.handle(entry, begin, { signal, timeoutMs })
+  const { signal, runs } = attempt
+  const result = await inbox.handle(
+    entry,
+    async (tx) => {
+      await work(tx)
+    },
+    { signal, timeoutMs, isRetry: runs > 0 },
+  )
   if (result === 'conflict') {
     throw new RedriveError(
       'KEY_CONFLICT',

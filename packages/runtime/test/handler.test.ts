@@ -460,6 +460,33 @@ describe('an attempt that exceeds its timeout', () => {
   })
 })
 
+describe('an inbox that calls the handler again', () => {
+  it('does not change the transaction of the first call', async () => {
+    const { send, start, clock } = world()
+    const seen: unknown[] = []
+    const inbox: Inbox<string> = {
+      async handle(_, work) {
+        const first = work('first').catch(() => undefined)
+        await work('second')
+        await first
+        return 'handled'
+      },
+    }
+    let calls = 0
+    await start<unknown, string>(
+      async (_, context) => {
+        calls += 1
+        if (calls === 1) await new Promise<void>((resolve) => void clock.after(1, resolve))
+        seen.push(context.tx)
+      },
+      { inbox },
+    )
+    send({})
+    await clock.advance('1s')
+    expect(seen).toEqual(['second', 'first'])
+  })
+})
+
 describe('an inbox that deletes keys', () => {
   it('is rejected when dead letters are kept longer', async () => {
     const { start } = world()

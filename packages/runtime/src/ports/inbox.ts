@@ -33,6 +33,8 @@ export interface InboxAttempt {
   readonly signal: AbortSignal
   /** Maximum duration. */
   readonly timeoutMs: number
+  /** True when the message failed before. An inbox that handles several messages together handles it alone. */
+  readonly isRetry?: boolean
 }
 
 export type InboxResult = 'handled' | 'already_handled' | 'conflict'

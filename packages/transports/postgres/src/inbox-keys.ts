@@ -1,6 +1,8 @@
 import type { InboxEntry, InboxResult } from '@redrive/runtime'
+import type { PoolClient } from 'pg'
+import type { BatchKeys } from './inbox-batches.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
-import { ENTER, ENTER_ALL, STORED_FINGERPRINT } from './sql/inbox.ts'
+import { BEGIN_BATCH, ENTER, ENTER_ALL, STORED_FINGERPRINT } from './sql/inbox.ts'
 
 /**
  * Inserts the key. An edited message inserts both its new and its old key, always in the same order, to avoid
@@ -37,14 +39,26 @@ async function enterOne(
   return isSame ? 'already_handled' : 'conflict'
 }
 
-/** Inserts the keys of several entries of one consumer. Returns the keys that were new. */
-export async function enterAll(
-  tx: Queryable,
-  consumer: string,
-  entries: readonly InboxEntry[],
-): Promise<ReadonlySet<string>> {
-  const keys = entries.map(({ key }) => key)
-  const fingerprints = entries.map(({ fingerprint }) => fingerprint)
-  const entered = await rowsOf<{ key: string }>(tx, ENTER_ALL, [consumer, keys, fingerprints])
-  return new Set(entered.map(({ key }) => key))
+/** The statements of a batch of entries of one consumer. */
+export const BATCH_KEYS: BatchKeys<PoolClient> = {
+  async begin(tx, entries, timeoutMs) {
+    const values = [consumerOf(entries), keysOf(entries), timeoutMs]
+    const known = await rowsOf<{ key: string | null }>(tx, BEGIN_BATCH, values)
+    return new Set(known.flatMap(({ key }) => key ?? []))
+  },
+  check(tx) {
+    if (tx.getTransactionStatus() !== IN_TRANSACTION)
+      throw new Error('The transaction of the batch has failed or was ended by a handler.')
+  },
+  async insert(tx, entries) {
+    const fingerprints = entries.map(({ fingerprint }) => fingerprint)
+    const values = [consumerOf(entries), keysOf(entries), fingerprints]
+    const entered = await rowsOf(tx, ENTER_ALL, values)
+    if (entered.length < entries.length) throw new Error('A key of the batch exists already.')
+  },
 }
+
+const IN_TRANSACTION = 'T'
+
+const consumerOf = ([first]: readonly InboxEntry[]) => first?.consumer
+const keysOf = (entries: readonly InboxEntry[]) => entries.map(({ key }) => key)

@@ -8,8 +8,8 @@ import {
   sqlStateOf,
 } from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
-import { batched } from './inbox-batches.ts'
-import { enter, enterAll } from './inbox-keys.ts'
+import { type BatchKeys, batched } from './inbox-batches.ts'
+import { BATCH_KEYS, enter } from './inbox-keys.ts'
 import { readPool, RETENTION } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
 import { beginFor, DELETE_OLD_KEYS, HANDLED } from './sql/inbox.ts'
@@ -30,7 +30,8 @@ export interface PgInboxOptions extends CommonInboxOptions {
   /**
    * Maximum number of messages that share a transaction (1–1,000). Their handlers run one after the other. If one of them
    * fails, all are rolled back, and each handler runs again in its own transaction. Therefore use it only for handlers whose
-   * effects are all in `context.tx`, and which together take less than half of the timeout. Default 1.
+   * effects are all in `context.tx`, which do not end the transaction or change its settings, and which together take less
+   * than half of the timeout. Default 1.
    */
   readonly batch?: number
 }
@@ -115,7 +116,8 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
           size: batch,
           transactions,
           transaction,
-          enterAll: (tx, consumer, entries) => enterAll(query(tx), consumer, entries),
+          // Only with a pool, so Tx is PoolClient.
+          keys: BATCH_KEYS as unknown as BatchKeys<Tx>,
           handleAlone,
         })
   return {
@@ -222,11 +224,19 @@ export function inTransaction<T>(
   work: (client: PoolClient) => Promise<T>,
   attempt?: InboxAttempt,
 ): Promise<T> {
-  return inPlainTransaction(pool, work, {
+  const workInside = async (client: PoolClient): Promise<T> => {
+    const result = await work(client)
+    if (client.getTransactionStatus() === 'I') throw new Error(ENDED_BY_HANDLER)
+    return result
+  }
+  return inPlainTransaction(pool, workInside, {
     timeoutMs: QUERY_TIMEOUT_MS,
     signal: attempt?.signal,
     ...(attempt === undefined ? {} : { begin: beginFor(attempt.timeoutMs + GRACE_MS) }),
   })
 }
+
+const ENDED_BY_HANDLER =
+  'The transaction of the inbox was ended by the handler. Do not run commit or rollback on context.tx, and use savepoints for a part.'
 
 const GRACE_MS = 5_000

@@ -1,5 +1,6 @@
 import type { InboxEntry } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
+import { until } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
 import { postgresInbox } from '../src/index.ts'
 import { onRig, type Rig } from './rig.ts'
@@ -152,8 +153,17 @@ export function batches(url: string, pool: Pool): void {
       on(async (rig) => {
         const inbox = postgresInbox({ pool, batch: 100 })
         const slow = Promise.withResolvers<void>()
-        const attempt = { signal: NO_END, timeoutMs: 1_500 }
-        const first = inbox.handle(entryOf(rig, 'slow'), () => slow.promise, attempt)
+        const attempt = { signal: NO_END, timeoutMs: 1_501 }
+        const runs: string[] = []
+        const first = inbox.handle(
+          entryOf(rig, 'slow'),
+          async () => {
+            runs.push('begin')
+            await slow.promise
+            runs.push('end')
+          },
+          attempt,
+        )
         const others = ['a', 'b'].map((key, at) =>
           inbox.handle(entryOf(rig, key), effect(rig, at + 1), attempt),
         )
@@ -161,6 +171,135 @@ export function batches(url: string, pool: Pool): void {
         expect(await effectsOf(rig)).toEqual([1, 2])
         slow.resolve()
         expect(await first).toBe('handled')
+        // Never two at the same time.
+        expect(runs).toEqual(['begin', 'end', 'begin', 'end'])
+      }),
+    )
+
+    it(
+      'ends a statement that waits for a lock, so that it holds no others',
+      on(async (rig) => {
+        await rig.query(INSERT, [rig.queue, 1])
+        const holder = await pool.connect()
+        await holder.query('begin')
+        const lock = 'select from public.effect where name = $1 and number = 1 for update'
+        await holder.query(lock, [rig.queue])
+        const inbox = postgresInbox({ pool, batch: 100 })
+        const attempt = { signal: NO_END, timeoutMs: 8_000 }
+        const pids: number[] = []
+        const blocked = inbox.handle(
+          entryOf(rig, 'blocked'),
+          async (tx) => {
+            const { rows } = await tx.query<{ pid: number }>('select pg_backend_pid() as pid')
+            for (const { pid } of rows) pids.push(pid)
+            await tx.query(lock, [rig.queue])
+          },
+          attempt,
+        )
+        const others = ['a', 'b'].map((key, at) =>
+          inbox.handle(entryOf(rig, key), effect(rig, at + 2), attempt),
+        )
+        expect(await Promise.all(others)).toEqual(['handled', 'handled'])
+        await until(
+          'the statement of the batch to end',
+          () =>
+            rig.query('select from pg_stat_activity where pid = $1 and wait_event_type = $2', [
+              pids[0],
+              'Lock',
+            ]),
+          { accept: (rows) => rows.length === 0 },
+        )
+        await holder.query('rollback')
+        holder.release()
+        expect(await blocked).toBe('handled')
+      }),
+    )
+
+    it.each(['commit', 'rollback'])('loses no message when a handler runs "%s"', (statement) =>
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool, batch: 100 })
+        const results = await Promise.allSettled([
+          inbox.handle(entryOf(rig, 'a'), effect(rig, 1)),
+          inbox.handle(entryOf(rig, 'b'), async (tx) => void (await tx.query(statement))),
+          inbox.handle(entryOf(rig, 'c'), effect(rig, 3)),
+          inbox.handle(entryOf(rig, 'd'), async () => {
+            throw new Error('not now')
+          }),
+        ])
+        expect(results.map(({ status }) => status)).toEqual([
+          ...['fulfilled', 'rejected', 'fulfilled', 'rejected'],
+        ])
+        // The commit of the handler made the effect of "a" permanent before its key.
+        const twice = statement === 'commit' ? [1] : []
+        expect(await effectsOf(rig)).toEqual([...twice, 1, 3])
+        expect(await inbox.handle(entryOf(rig, 'd'), effect(rig, 4))).toBe('handled')
+      })(),
+    )
+
+    it(
+      'handles the next messages when handlers never end',
+      on(async (rig) => {
+        const own = rig.ownPool(url, 4)
+        const inbox = postgresInbox({ pool: own, batch: 2 })
+        const end = new AbortController()
+        const attempt = { signal: end.signal, timeoutMs: 60_000 }
+        const never = new Promise<void>(() => undefined)
+        const running = Promise.withResolvers<void>()
+        void inbox.handle(
+          entryOf(rig, 'hung'),
+          () => {
+            running.resolve()
+            return never
+          },
+          attempt,
+        )
+        await running.promise
+        const next = inbox.handle(entryOf(rig, 'next'), effect(rig, 1))
+        end.abort(new Error('timeout'))
+        expect(await next).toBe('handled')
+      }),
+    )
+
+    it(
+      'rejects a message whose attempt ended while it waited, and handles the others together',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool, batch: 100 })
+        const reason = new Error('timeout')
+        const ended = { signal: AbortSignal.abort(reason), timeoutMs: 1_000 }
+        const results = await Promise.allSettled([
+          inbox.handle(entryOf(rig, 'late'), effect(rig, 1), ended),
+          ...['a', 'b'].map((key, at) => inbox.handle(entryOf(rig, key), effect(rig, at + 2))),
+        ])
+        expect(results).toEqual([
+          { status: 'rejected', reason },
+          { status: 'fulfilled', value: 'handled' },
+          { status: 'fulfilled', value: 'handled' },
+        ])
+        expect(await effectsOf(rig)).toEqual([2, 3])
+      }),
+    )
+
+    it(
+      'handles a message that failed before in its own transaction',
+      on(async (rig) => {
+        const inbox = postgresInbox({ pool, batch: 100 })
+        const transactions: string[] = []
+        const handle = (key: string, isRetry: boolean) =>
+          inbox.handle(
+            entryOf(rig, key),
+            async (tx) => {
+              const { rows } = await tx.query<{ id: string }>(
+                'select pg_current_xact_id()::text as id',
+              )
+              transactions.push(`${key} ${rows[0]?.id}`)
+            },
+            { signal: NO_END, timeoutMs: 10_000, isRetry },
+          )
+        await Promise.all([handle('a', false), handle('again', true), handle('b', false)])
+        const idOf = (key: string) =>
+          transactions.find((one) => one.startsWith(`${key} `))?.split(' ')[1]
+        expect(idOf('a')).toBe(idOf('b'))
+        expect(idOf('again')).not.toBe(idOf('a'))
       }),
     )
 
