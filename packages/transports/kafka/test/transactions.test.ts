@@ -13,10 +13,9 @@ import { Transactions } from '../src/transactions.ts'
 /** The broker's answer to the end of the transaction, given by the test. */
 const ended = Promise.withResolvers<void>()
 
-vi.mock('../src/publish.ts', () => ({
+vi.mock('../src/producer.ts', () => ({
   closing: () => Promise.resolve(),
   forgetIfOutdated: () => undefined,
-  messageOf: () => ({ message: {} }),
   producerOf: () => ({
     beginTransaction: () =>
       Promise.resolve({
@@ -66,7 +65,8 @@ function world() {
 
 test('a commit that waits for a transaction includes what the transaction finished', async () => {
   const { commits, committer, partition, transactions } = world()
-  const handOff = { to: { topic: 'orders.retry', partition: 0 } } as HandOff
+  const copy = { key: null, value: null, headers: [] }
+  const handOff = { to: { topic: 'orders.retry', partition: 0 }, copy } as HandOff
   const sent = transactions.send(partition, { offset: 0 } as KafkaRecord, handOff)
   await vi.waitFor(() => expect(commits).toEqual([{ kind: 'transaction', offset: 1 }]))
   const committed = committer.flushAll()
