@@ -66,7 +66,11 @@ function world() {
 test('a commit that waits for a transaction includes what the transaction finished', async () => {
   const { commits, committer, partition, transactions } = world()
   const copy = { key: null, value: null, headers: [] }
-  const handOff = { to: { topic: 'orders.retry', partition: 0 }, copy } as HandOff
+  const handOff: HandOff = {
+    to: { topic: 'orders.retry', partition: 0 },
+    copy,
+    done: { kind: 'done', destination: 'retry', truncated: 0 },
+  }
   const sent = transactions.send(partition, { offset: 0 } as KafkaRecord, handOff)
   await vi.waitFor(() => expect(commits).toEqual([{ kind: 'transaction', offset: 1 }]))
   const committed = committer.flushAll()
