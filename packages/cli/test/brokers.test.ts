@@ -39,6 +39,8 @@ describe('the brokers of a config', () => {
         sent: { kafka: { ...kafka, topic: 'sent', group: 'mail' } },
         outbox: { postgres: { queue: 'events' } },
         other: { postgres: { url: 'postgres://redrive@db/other', queue: 'events' } },
+        mails: { nats: { url: 'nats://one:4222', stream: 'MAILS', consumer: 'mail' } },
+        bills: { nats: { url: 'nats://one:4222', stream: 'BILLS', consumer: 'mail', prefix: 'b' } },
       }),
     )
     expect(found).toEqual([
@@ -57,6 +59,15 @@ describe('the brokers of a config', () => {
           sources: [
             { topic: 'paid', group: 'billing', deadLetterTopics: ['dead'] },
             { topic: 'sent', group: 'mail' },
+          ],
+        },
+      },
+      {
+        nats: {
+          servers: ['nats://one:4222'],
+          sources: [
+            { stream: 'MAILS', consumer: 'mail' },
+            { stream: 'BILLS', consumer: 'mail', prefix: 'b' },
           ],
         },
       },
@@ -127,6 +138,15 @@ describe('an address', () => {
         management: 'http://ada:hunter2@one:15672',
         vhost: '/shop',
         queues: ['a', 'b'],
+      },
+    })
+    const found =
+      'nats://ada:hunter2@one:4222?monitor=http://one:8222&stream=ORDERS&consumer=billing'
+    expect(brokerAt(found)).toEqual({
+      nats: {
+        servers: ['nats://ada:hunter2@one:4222'],
+        monitors: ['http://one:8222'],
+        sources: [{ stream: 'ORDERS', consumer: 'billing' }],
       },
     })
     expect(brokerAt('amqp://ada@one/shop')).toEqual({

@@ -8,7 +8,7 @@ import {
   RetentionPolicy,
 } from '@nats-io/jetstream'
 import { connect, headers } from '@nats-io/transport-node'
-import { urlOf } from '@redrive/dev-support'
+import { services, urlOf } from '@redrive/dev-support'
 import { nats, topologyOf } from '@redrive/nats'
 import { consume } from '@redrive/runtime'
 import { until } from '@redrive/testing'
@@ -109,6 +109,18 @@ describe('NATS JetStream', () => {
     const other = await desk.redrive('peek', url, stream)
     expect(other.stderr).toContain(`"${stream}" is not a stream of Redrive`)
     expect([missing.code, other.code]).toEqual([EXIT.notFound, EXIT.notFound])
+  }, 60_000)
+
+  test('the doctor and the topology read the streams of a consumer', async () => {
+    const monitor = await services('do', 'nats', 'monitor')
+    const address = `${url}?monitor=${monitor}&stream=${stream}&consumer=billing`
+    const seen = await desk.redrive('doctor', address)
+    expect(seen.stdout).toContain('NATS JetStream: 4 findings, grade C')
+    expect(seen.stdout).toContain('LOSS nats.sync-interval')
+    expect(seen.code).toBe(EXIT.failure)
+    const shown = await desk.redrive('topology', address)
+    expect(shown.stdout).toContain(`└─ ${dead.stream} (workqueue, file, replicas: 1)`)
+    expect(shown.code).toBe(EXIT.ok)
   }, 60_000)
 
   test('a server groups dead letters and messages that a plain consumer gave up, and each replay is handled once', async () => {

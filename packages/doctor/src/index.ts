@@ -5,6 +5,10 @@ export { KAFKA_CHECKS } from './kafka/checks.ts'
 export type { KafkaFacts, KafkaSourceFacts, PartitionFacts, TopicFacts } from './kafka/facts.ts'
 export type { KafkaSource } from './kafka/names.ts'
 export { type KafkaOptions, readKafka } from './kafka/read.ts'
+export { NATS_CHECKS } from './nats/checks.ts'
+export type { ConsumerFacts, NatsFacts, StreamFacts, SyncFacts } from './nats/facts.ts'
+export type { NatsSource } from './nats/names.ts'
+export { type NatsOptions, readNats } from './nats/read.ts'
 export { POSTGRES_CHECKS } from './postgres/checks.ts'
 export type {
   OverrideFacts,

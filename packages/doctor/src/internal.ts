@@ -6,6 +6,7 @@ export {
   asMermaid,
   asTree,
   kafkaTopology,
+  natsTopology,
   type TopologyNode,
   type TopologyNodeRole,
   type Route,

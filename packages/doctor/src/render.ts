@@ -12,6 +12,7 @@ export interface Section {
 const NAMES: Readonly<Record<Broker, string>> = {
   rabbitmq: 'RabbitMQ',
   kafka: 'Kafka',
+  nats: 'NATS JetStream',
   postgres: 'PostgreSQL',
 }
 

@@ -2,6 +2,8 @@ import { type Broker, type Finding, findIn } from './finding.ts'
 import { type GradeResult, gradeOf } from './grade.ts'
 import { KAFKA_CHECKS } from './kafka/checks.ts'
 import { type KafkaOptions, readKafka } from './kafka/read.ts'
+import { NATS_CHECKS } from './nats/checks.ts'
+import { type NatsOptions, readNats } from './nats/read.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { type PostgresOptions, readPostgres } from './postgres/read.ts'
 import type { RabbitmqOptions } from './rabbitmq/read.ts'
@@ -11,6 +13,7 @@ import { findInRabbitmq } from './rabbitmq/vhosts.ts'
 export interface DiagnoseOptions {
   readonly rabbitmq?: RabbitmqOptions
   readonly kafka?: KafkaOptions
+  readonly nats?: NatsOptions
   readonly postgres?: PostgresOptions
   /** Checks whose findings are accepted: they are reported and graded, but do not affect the exit code. */
   readonly accept?: readonly string[]
@@ -32,10 +35,11 @@ export interface Report {
 
 /** Reads the live settings and runs all checks. Changes nothing. */
 export async function diagnose(options: DiagnoseOptions): Promise<Report> {
-  const { rabbitmq, kafka, postgres, accept = [] } = options
+  const { rabbitmq, kafka, nats, postgres, accept = [] } = options
   const found = await Promise.all([
     rabbitmq && findInRabbitmq(rabbitmq).then((findings) => reportOf('rabbitmq', findings)),
     kafka && readKafka(kafka).then((facts) => reportOf('kafka', findIn(KAFKA_CHECKS, facts))),
+    nats && readNats(nats).then((facts) => reportOf('nats', findIn(NATS_CHECKS, facts))),
     postgres &&
       readPostgres(postgres).then((facts) => reportOf('postgres', findIn(POSTGRES_CHECKS, facts))),
   ])

@@ -1,5 +1,6 @@
 import { type Check, SEVERITIES, type Severity } from './finding.ts'
 import { KAFKA_CHECKS } from './kafka/checks.ts'
+import { NATS_CHECKS } from './nats/checks.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { FILLS } from './quote.ts'
 import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
@@ -11,6 +12,7 @@ export type CheckInfo = Omit<Check<never>, 'hits'>
 export const ALL_CHECKS: readonly CheckInfo[] = [
   ...RABBITMQ_CHECKS,
   ...KAFKA_CHECKS,
+  ...NATS_CHECKS,
   ...POSTGRES_CHECKS,
 ].map(({ id, severity, caps, looksFor, why, fix }) => ({ id, severity, caps, looksFor, why, fix }))
 

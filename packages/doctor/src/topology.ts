@@ -1,14 +1,17 @@
 import type { KafkaFacts } from './kafka/facts.ts'
 import { placedIn as topicsIn } from './kafka/look.ts'
 import { deadLetterTopics, replayedTopic, retryTopics } from './kafka/names.ts'
+import type { NatsFacts } from './nats/facts.ts'
+import { placedIn as streamsIn } from './nats/look.ts'
+import { deadLetterStream, retryStream } from './nats/names.ts'
 import type { RabbitmqFacts } from './rabbitmq/facts.ts'
 import { deadLetterTargets, type QueueWithRole, placedIn as queuesIn } from './rabbitmq/roles.ts'
 import { visible } from './visible.ts'
 
-/** The purpose of a queue or topic. */
+/** The purpose of a queue, topic or stream. */
 export type TopologyNodeRole = 'source' | 'retry' | 'deadLetters' | 'confirmations'
 
-/** A queue or a topic. */
+/** A queue, topic or stream. */
 export interface TopologyNode {
   readonly name: string
   readonly role: TopologyNodeRole
@@ -16,7 +19,7 @@ export interface TopologyNode {
   readonly about: string
 }
 
-/** A route of messages between two queues or topics. */
+/** A route of messages between two queues, topics or streams. */
 export interface Route {
   readonly from: string
   readonly to: string
@@ -79,6 +82,26 @@ export function kafkaTopology(facts: KafkaFacts): TopologyFacts {
   return { places, routes: routes.filter(({ from, to }) => present.has(from) && present.has(to)) }
 }
 
+/** Returns the streams of consumers of a NATS server, and the routes between them. */
+export function natsTopology(facts: NatsFacts): TopologyFacts {
+  const places = streamsIn(facts).map(({ stream, role }) => ({
+    name: stream.name,
+    role,
+    about: `${stream.retention}, ${stream.storage}, replicas: ${stream.replicas}`,
+  }))
+  const present = new Set(places.map(({ name }) => name))
+  const routes = facts.sources.flatMap((source) => {
+    const { stream, consumer } = source
+    const [retry, dead] = [retryStream(source), deadLetterStream(source)]
+    return [
+      { from: stream, to: retry, because: `retry by ${consumer}` },
+      { from: stream, to: dead, because: `dead-lettered by ${consumer}` },
+      { from: retry, to: dead, because: `dead-lettered by ${consumer}` },
+    ]
+  })
+  return { places, routes: routes.filter(({ from, to }) => present.has(from) && present.has(to)) }
+}
+
 const ORDER: readonly TopologyNodeRole[] = ['source', 'retry', 'deadLetters', 'confirmations']
 
 /** Returns the lines of a tree: each source with its queues or topics and their routes. */
@@ -111,7 +134,8 @@ export function asTree({ places, routes }: TopologyFacts): readonly string[] {
 const ownerOf = (name: string, sources: readonly TopologyNode[]): string | undefined =>
   sources
     .map((source) => source.name)
-    .filter((source) => name.startsWith(`${source}.`))
+    // Names of topics and queues are joined with dots, those of streams with hyphens.
+    .filter((source) => name.startsWith(`${source}.`) || name.startsWith(`${source}-`))
     .toSorted((one, other) => other.length - one.length)[0]
 
 /** Returns a Mermaid flowchart. Nodes are numbered, because names may contain any character. */

@@ -25,10 +25,10 @@ import { sqsSource } from '@redrive/sqs'
 import type { Pool } from 'pg'
 import type { Config } from './config/schema.ts'
 import { type BrokerKind, kindOf, type SourceConfig } from './config/source.ts'
-import { connectNats } from './start/nats.ts'
+import { connectNats, natsCredentials } from './start/nats.ts'
 import { connectWith } from './start/rabbitmq-tls.ts'
 import { withSqsClient } from './start/sqs.ts'
-import { readPem, tlsFilesOf, type Warn } from './tls.ts'
+import { tlsFilesOf, type Warn } from './tls.ts'
 import { omitUndefined } from './omit-undefined.ts'
 import { migrateServer, missingServerMigrations, serverMigrationSql } from './migrate.ts'
 import type { ExportTarget } from './audit/export.ts'
@@ -112,7 +112,7 @@ const OPEN: {
     const servers = [url].flat().map((one) => one.reveal())
     const connect = connectNats(connectionOptions(servers), {
       tls: tlsFilesOf(`${where}.tls`, tls, warn),
-      credentials: credentials === undefined ? undefined : textIn(where, credentials.reveal()),
+      credentials: natsCredentials(where, credentials?.reveal()),
     })
     return natsSource({ ...omitUndefined(rest), connect })
   },
@@ -146,10 +146,6 @@ const OPEN: {
     })
   },
 }
-
-/** Returns credentials of NATS. They are read once: a server that changes its user starts again. */
-const textIn = (where: string, value: string): string =>
-  value.includes('-----BEGIN') ? value : readPem(`${where}.credentials`, value)
 
 /** 30 days, like the retention of open dead letters in other stores. */
 const REDIS_RETENTION = '30d'

@@ -45,14 +45,20 @@ export async function topology(
 }
 
 /** Reads the topology of a broker. A database has none: an outbox is one table. */
-async function readTopology({ rabbitmq, kafka }: Brokers): Promise<readonly BrokerTopology[]> {
-  const [{ readKafka, readRabbitmq }, { kafkaTopology, rabbitmqTopology }] = await Promise.all([
-    import('@redrive/doctor'),
-    import('@redrive/doctor/internal'),
-  ])
+async function readTopology({
+  rabbitmq,
+  kafka,
+  nats,
+}: Brokers): Promise<readonly BrokerTopology[]> {
+  const [{ readKafka, readNats, readRabbitmq }, { kafkaTopology, natsTopology, rabbitmqTopology }] =
+    await Promise.all([import('@redrive/doctor'), import('@redrive/doctor/internal')])
   if (rabbitmq !== undefined) {
     const facts = await readRabbitmq(rabbitmq)
     return [{ ...rabbitmqTopology(facts), unreadable: facts.unreadable }]
+  }
+  if (nats !== undefined) {
+    const facts = await readNats(nats)
+    return [{ ...natsTopology(facts), unreadable: facts.unreadable }]
   }
   if (kafka === undefined) return []
   const facts = await readKafka(kafka)

@@ -2,6 +2,7 @@ import type {
   DiagnoseOptions,
   KafkaOptions,
   KafkaSource,
+  NatsOptions,
   PostgresOptions,
   RabbitmqOptions,
 } from '@redrive/doctor'
@@ -21,6 +22,8 @@ const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
   'amqps:': ({ href }) => ({ rabbitmq: { amqp: href, vhost: vhostIn(href) } }),
   'kafka:': kafkaAt,
   'kafkas:': kafkaAt,
+  'nats:': natsAt,
+  'tls:': natsAt,
   'postgres:': ({ href }) => ({ postgres: { url: href } }),
   'postgresql:': ({ href }) => ({ postgres: { url: href } }),
 }
@@ -61,16 +64,41 @@ function kafkaAt({ host, username, password, protocol, searchParams }: URL): Bro
   return { kafka: { brokers: [host], client, ...sourcesIn(searchParams) } }
 }
 
+/** Reads `nats://user:password@host:4222?monitor=http://host:8222&stream=ORDERS&consumer=billing`. */
+function natsAt({ href, searchParams }: URL): Brokers {
+  const sources = pairsIn(searchParams, 'stream', 'consumer').map(([stream, consumer]) => ({
+    stream,
+    consumer,
+  }))
+  const monitors = searchParams.getAll('monitor')
+  return {
+    nats: {
+      servers: [href.replace(/\?.*$/, '')],
+      ...(monitors.length === 0 ? {} : { monitors }),
+      ...(sources.length === 0 ? {} : { sources }),
+    },
+  }
+}
+
 /** Pairs the first topic with the first group, and so on. */
 function sourcesIn(params: URLSearchParams): Pick<KafkaOptions, 'sources'> {
-  const [topics, groups] = [params.getAll('topic'), params.getAll('group')]
-  if (topics.length !== groups.length)
+  const pairs = pairsIn(params, 'topic', 'group')
+  return pairs.length === 0 ? {} : { sources: pairs.map(([topic, group]) => ({ topic, group })) }
+}
+
+/** Pairs the first value of one parameter with the first value of the other, and so on. */
+function pairsIn(
+  params: URLSearchParams,
+  one: string,
+  other: string,
+): readonly (readonly [string, string])[] {
+  const [first, second] = [params.getAll(one), params.getAll(other)]
+  if (first.length !== second.length)
     throw new CommandError(
       EXIT.usage,
-      `Expected one group per topic, such as topic=orders&group=billing; got ${topics.length} topics and ${groups.length} groups.`,
+      `Expected one ${other} per ${one}, such as ${one}=orders&${other}=billing; got ${first.length} ${one}s and ${second.length} ${other}s.`,
     )
-  if (topics.length === 0) return {}
-  return { sources: topics.map((topic, at) => ({ topic, group: groups[at] ?? '' })) }
+  return first.map((value, at) => [value, second[at] ?? ''])
 }
 
 /** Returns the broker at an address. */
@@ -78,10 +106,11 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
   const url = URL.parse(address)
   const read = url === null ? undefined : READERS[url.protocol]
   if (url === null || read === undefined) throw notAnAddress()
-  const { rabbitmq, kafka, postgres } = read(url)
+  const { rabbitmq, kafka, nats, postgres } = read(url)
   const secure = withTls(tls)
   if (rabbitmq !== undefined) return { rabbitmq: { ...rabbitmq, ...secure } }
   if (postgres !== undefined) return { postgres: { ...postgres, ...secure } }
+  if (nats !== undefined) return { nats: { ...nats, ...secure } }
   if (kafka === undefined) throw notAnAddress()
   return { kafka: { ...kafka, client: { ...kafka.client, ...secure } } }
 }
@@ -89,12 +118,12 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
 const notAnAddress = () =>
   new CommandError(
     EXIT.usage,
-    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092 or postgres://user@host/database.',
+    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092, nats://host:4222 or postgres://user@host/database.',
   )
 
 /** Returns each broker of a config once, with its sources, and the database of the server. */
 export async function brokersIn({ sources, database }: Config): Promise<readonly Brokers[]> {
-  const { tlsFilesOf } = await import('@redrive/server/internal')
+  const { natsCredentials, tlsFilesOf } = await import('@redrive/server/internal')
   const rabbitmqs = Object.entries(sources).flatMap(([name, { rabbitmq }]) =>
     rabbitmq === undefined
       ? []
@@ -104,6 +133,12 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     if (kafka === undefined) return []
     const files = tlsFilesOf(`sources.${name}.kafka.tls`, kafka.tls)
     return [kafkaOf(kafka, files === undefined ? {} : { tls: { ...files } })]
+  })
+  const natses = Object.entries(sources).flatMap(([name, { nats }]) => {
+    if (nats === undefined) return []
+    const where = `sources.${name}.nats`
+    const credentials = natsCredentials(where, nats.credentials?.reveal())
+    return [natsOf(nats, { credentials, tls: tlsFilesOf(`${where}.tls`, nats.tls) })]
   })
   const postgresOf = (where: string, { url, tls }: PostgresConfig): readonly PostgresOptions[] => {
     if (url === undefined) return []
@@ -122,6 +157,7 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
   return [
     ...groupsOf(rabbitmqs, ({ amqp, tls }) => [amqp, tls]).map(rabbitmqsTogether),
     ...groupsOf(kafkas, ({ brokers, client }) => [brokers, client]).map(kafkasTogether),
+    ...groupsOf(natses, ({ sources: _, ...address }) => address).map(natsesTogether),
     ...groupsOf(postgreses, (one) => one).flatMap(([first]) =>
       first === undefined ? [] : [{ postgres: first }],
     ),
@@ -189,6 +225,26 @@ function kafkaOf(config: NonNullable<SourceConfig['kafka']>, secure: Pick<Client
     ...(deadLetterTopics === undefined ? {} : { deadLetterTopics }),
   }
   return { brokers, client, source }
+}
+
+function natsOf(
+  { url, stream, consumer, prefix }: NonNullable<SourceConfig['nats']>,
+  {
+    credentials,
+    tls,
+  }: { readonly credentials: string | undefined; readonly tls: Certificates | undefined },
+): NatsOptions & Required<Pick<NatsOptions, 'sources'>> {
+  return {
+    servers: [url].flat().map((one) => one.reveal()),
+    sources: [{ stream, consumer, ...(prefix === undefined ? {} : { prefix }) }],
+    ...(credentials === undefined ? {} : { credentials }),
+    ...withTls(tls),
+  }
+}
+
+function natsesTogether(all: readonly ReturnType<typeof natsOf>[]): Brokers {
+  const { sources: _, ...address } = all[0] ?? { servers: [], sources: [] }
+  return { nats: { ...address, sources: all.flatMap(({ sources }) => sources) } }
 }
 
 function kafkasTogether(all: readonly ReturnType<typeof kafkaOf>[]): Brokers {

@@ -5,7 +5,7 @@ import {
   type NodeConnectionOptions,
 } from '@nats-io/transport-node'
 import { omitUndefined } from '../omit-undefined.ts'
-import type { TlsFiles } from '../tls.ts'
+import { readPem, type TlsFiles } from '../tls.ts'
 
 interface NatsAccess {
   /** The client reads its properties for each connection, and so uses renewed certificates. */
@@ -25,3 +25,9 @@ export function connectNats(
       : credsAuthenticator(new TextEncoder().encode(credentials))
   return () => connect({ ...options, ...omitUndefined({ tls, authenticator }) })
 }
+
+/** Returns the text of a credentials file, or of the setting itself. Read once: a server that changes its user starts again. */
+export const natsCredentials = (where: string, value: string | undefined): string | undefined =>
+  value === undefined || value.includes('-----BEGIN')
+    ? value
+    : readPem(`${where}.credentials`, value)

@@ -4,7 +4,10 @@ import { contractOf } from './contract.ts'
 
 const skip = [
   { scenario: RESTART_SCENARIO, reason: 'it is in restart.test.ts, which uses another server' },
-  { scenario: STRESS_SCENARIO, reason: 'it is in stress.proof.ts, with the retention of most streams' },
+  {
+    scenario: STRESS_SCENARIO,
+    reason: 'it is in stress.proof.ts, with the retention of most streams',
+  },
 ]
 
 await contractOf({ retention: RetentionPolicy.Workqueue, skip })
