@@ -35,27 +35,29 @@ interface Case {
   readonly with?: readonly [series: string, values: string]
   /** Another series that silences the alert: series and values. */
   readonly silencedBy?: readonly [series: string, values: string]
+  /** Whether it also fires for a series that begins above 0. */
+  readonly isCounter?: true
 }
 
 // biome-ignore format: one row per alert, to be read as a table
 const CASES: Readonly<Record<string, Case>> = {
-  RedriveConsumerDown: { series: 'redrive_consumer_health{source="orders",handler="billing"}', fires: '0x20', silent: '2x20', at: '10m' },
+  RedriveConsumerDown: { series: 'redrive_consumer_health{source="orders",handler="billing"}', fires: '0x20', silent: '2x20', at: '10m', silencedBy: ['redrive_consumer_assigned{source="orders",handler="billing"}', '0x20'] },
   RedriveConsumerDisconnected: { series: 'redrive_consumer_connected{source="orders",handler="billing"}', fires: '0x20', silent: '1x20', at: '10m' },
   RedriveNothingAssigned: { series: 'redrive_consumer_assigned{source="orders",handler="billing"}', fires: '0x20', silent: '3x20', at: '10m', silencedBy: ['redrive_consumer_assigned{source="orders",handler="billing",instance="standby"}', '2x20'] },
   RedriveNoConsumer: { series: 'redrive_broker_lag{source="orders"}', fires: '7x20', silent: '0x20', at: '15m', silencedBy: ['redrive_consumer_connected{source="orders",handler="billing",instance="a"}', '1x20'] },
-  RedriveCircuitBreakerOpen: { series: 'redrive_circuit_breaker_state{dependency="payments"}', fires: '2x20', silent: '1x20', at: '5m' },
+  RedriveCircuitBreakerOpen: { series: 'redrive_circuit_breaker_state{dependency="payments"}', fires: '2 1 2 1x20', silent: '0 2 0x20', at: '5m' },
   RedriveCircuitBreakerIsolated: { series: 'redrive_circuit_breaker_state{dependency="payments"}', fires: '3x90', silent: '2x90', at: '80m' },
   RedriveHandlersHung: { series: 'redrive_consumer_hung{source="orders",handler="billing"}', fires: '2x20', silent: '0x20', at: '10m' },
   RedriveMessageUnproven: { series: 'redrive_consumer_unproven_age_seconds{source="orders",handler="billing"}', fires: '1801x20', silent: '1800x20', at: '5m' },
-  RedriveDeadLetterFlood: { series: 'redrive_dlq_flood_total{source="orders"}', fires: '0 0 1x20', silent: '1x20', at: '5m' },
-  RedriveQuarantined: { series: 'redrive_dlq_quarantined_total{source="orders",handler="billing",reason="crash_loop"}', fires: '0 0 1x20', silent: '1x20', at: '5m' },
-  RedriveDeadLetterWriteFailed: { series: 'redrive_dlq_write_failed_total{source="orders"}', fires: '0 0 1x20', silent: '1x20', at: '4m' },
+  RedriveDeadLetterFlood: { series: 'redrive_dlq_flood_total{source="orders"}', fires: '0x12 1x20', silent: '1x30', at: '15m', isCounter: true },
+  RedriveQuarantined: { series: 'redrive_dlq_quarantined_total{source="orders",handler="billing",reason="crash_loop"}', fires: '0x12 1x20', silent: '1x30', at: '15m', isCounter: true },
+  RedriveDeadLetterWriteFailed: { series: 'redrive_dlq_write_failed_total{source="orders"}', fires: '0x12 1x20', silent: '1x30', at: '15m', isCounter: true },
   RedriveRetryBudgetExhausted: { series: 'redrive_retry_rate_limited_total{source="orders"}', fires: '0+5x20', silent: '5x20', at: '15m' },
   RedriveHighRetryRate: { series: 'redrive_retry_attempt_total{source="orders",handler="billing",class="transient",where="broker"}', fires: '0+6300x20', silent: '0+5900x20', at: '10m' },
-  RedriveMessagesExpired: { series: 'redrive_consumer_messages_expired_total{source="orders"}', fires: '0 0 1x20', silent: '1x20', at: '5m' },
-  RedriveEventsLost: { series: 'redrive_emitter_failure_total{sink="loki",result="lost",reason="store_failed"}', fires: '0 0 1x20', silent: '1x20', at: '4m' },
+  RedriveMessagesExpired: { series: 'redrive_consumer_messages_expired_total{source="orders"}', fires: '0x12 1x20', silent: '1x30', at: '15m', isCounter: true },
+  RedriveEventsLost: { series: 'redrive_emitter_failure_total{sink="loki",result="lost",reason="store_failed"}', fires: '0x12 1x20', silent: '1x30', at: '15m', isCounter: true },
   RedriveEventsDropped: { series: 'redrive_emitter_failure_total{sink="loki",result="dropped",reason="queue_full"}', fires: '0+1x20', silent: '1x20', at: '15m' },
-  RedriveSinkBreakerOpen: { series: 'redrive_emitter_breaker_state{sink="loki"}', fires: '2x20', silent: '0x20', at: '5m' },
+  RedriveSinkBreakerOpen: { series: 'redrive_emitter_breaker_state{sink="loki"}', fires: '2 1 2 1x20', silent: '0 2 0x20', at: '5m' },
   RedriveDeadLettersHigh: { series: 'redrive_dead_letters{source="orders",class="transient"}', fires: '100x20', silent: '99x20', at: '10m', with: ['redrive_dead_letters_threshold{source="orders"}', '100x20'], silencedBy: ['redrive_dead_letters_threshold{source="orders",instance="b"}', '101x20'] },
   RedriveDeadLettersVeryHigh: { series: 'redrive_dead_letters{source="orders",class="transient"}', fires: '10001x20', silent: '10000x20', at: '10m' },
   RedriveOldDeadLetter: { series: 'redrive_oldest_dead_letter_age_seconds{source="orders"}', fires: '1800x20', silent: '1799x20', at: '10m', with: ['redrive_oldest_dead_letter_age_threshold_seconds{source="orders"}', '1800x20'] },
@@ -159,12 +161,21 @@ describe('the alert rules', () => {
   it.each(rules.map((rule) => [rule.alert, rule] as const))(
     '%s fires and is silent',
     (alert, rule) => {
-      const { series, fires, silent, at, silencedBy, with: needed } = CASES[alert] as Case
+      const {
+        series,
+        fires,
+        silent,
+        at,
+        silencedBy,
+        with: needed,
+        isCounter,
+      } = CASES[alert] as Case
       const more = needed === undefined ? [] : [needed]
       const firing = [{ exp_labels: labelsOf(rule, series) }]
       const tests = [
         testOf(rule, at, [[series, fires], ...more], firing),
         testOf(rule, at, [[series, silent], ...more], []),
+        ...(isCounter === true ? [testOf(rule, at, [[series, '_x12 1x20']], firing)] : []),
         ...(silencedBy === undefined
           ? []
           : [testOf(rule, at, [[series, fires], ...more, silencedBy], [])]),
