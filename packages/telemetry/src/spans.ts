@@ -58,9 +58,15 @@ function attributesOf({ delivery, failures, handler, dependency, system }: Instr
     'redrive.dependency': dependency,
     'redrive.attempt': failures.attempts + 1,
     'redrive.cycle': failures.number,
-    ...(replayId === undefined ? {} : { 'redrive.replay_id': replayId }),
+    ...(replayId === undefined ? {} : { 'redrive.replay_id': unsigned(replayId) }),
   }
 }
+
+/**
+ * Returns a replay id as the console shows it. The server appends a signature (`.1.x7…`), which proves who published
+ * the replay. Readers of traces must not get it.
+ */
+const unsigned = (replayId: string) => /^[\da-f-]{36}(?=\.)/.exec(replayId)?.[0] ?? replayId
 
 /** Returns links to the producer, to the run before, and for a replay to the last run of the cycle before. */
 function linksOf({ delivery, failures }: InstrumentedRun): Link[] {

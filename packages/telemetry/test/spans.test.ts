@@ -90,6 +90,24 @@ it('links the runs of one message through retry, dead letter and replay', async 
   })
 })
 
+it('exports the id of a replay without its signature', async () => {
+  const spans = traced()
+  const { clock, send, start, replay } = shop()
+  await start(
+    () => {
+      throw new PriceMismatch('no')
+    },
+    { classify: [business(PriceMismatch)] },
+  )
+  send('any')
+  await clock.settle()
+  const id = '74bf32ab-b70a-4688-94dd-bac3653025d8'
+  await replay(`${id}.1.EVERZGI4-AHI24d_cRXV5w`)
+  await clock.settle()
+  const runs = spans().filter(({ name }) => name === 'process orders')
+  expect(runs.map(({ attributes }) => attributes['redrive.replay_id'])).toEqual([undefined, id])
+})
+
 it('makes the span of the run the parent of spans in the handler', async () => {
   const spans = traced()
   const { clock, send, start } = shop()
