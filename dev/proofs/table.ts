@@ -115,6 +115,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-emission-quick', tier: 'nightly', minutes: 1, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
   { name: 'faults-catalog-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
   { name: 'faults-server-quick', tier: 'nightly', minutes: 2.5, command: 'pnpm faults server --quick', starts: faults('server'), shows: 'the server killed, attacked and loaded, short form' },
+  { name: 'faults-alerts-quick', tier: 'nightly', minutes: 2, command: 'pnpm faults alerts --quick', starts: faults('alerts'), shows: 'seven incidents on a real Prometheus and Alertmanager: the right alert fires in time, no other one fires, all resolve' },
   { name: 'demo-parcel', tier: 'nightly', minutes: 0.1, command: demo('parcel-service'), servers: DEMO_SERVERS, starts: demoStarts('parcel-service'), shows: 'ordered parcels on Kafka' },
   { name: 'demo-payment', tier: 'nightly', minutes: 0.1, command: demo('payment-service'), servers: DEMO_SERVERS, starts: demoStarts('payment-service'), shows: 'payments whose log sink is down' },
   { name: 'demo-profile', tier: 'nightly', minutes: 0.1, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
@@ -124,7 +125,7 @@ export const PROOFS: readonly Proof[] = [
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   { name: 'storm-grid-full', tier: 'release', minutes: 25, command: 'pnpm simulate storm --grid', starts: SIMULATION, shows: 'no retry storm at every rate, number of consumers, timeout and outage' },
-  ...['rabbitmq', 'kafka', 'nats', 'postgres', 'emission', 'catalog', 'server'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
+  ...['rabbitmq', 'kafka', 'nats', 'postgres', 'emission', 'catalog', 'server', 'alerts'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
   ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'kafka', 'kafka-poison', 'postgres', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
   { name: 'console-triage', tier: 'release', minutes: 8, command: vitest('packages/console/test/browser/triage.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the same with 40,000 dead letters' },

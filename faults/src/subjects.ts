@@ -1,3 +1,4 @@
+import { ALERTS } from './alerts/main.ts'
 import { CATALOG } from './catalog/main.ts'
 import { EMISSION } from './emission/main.ts'
 import type { Subject } from './harness/play.ts'
@@ -15,4 +16,5 @@ export const SUBJECTS: readonly Subject[] = [
   EMISSION,
   CATALOG,
   SERVER,
+  ALERTS,
 ]

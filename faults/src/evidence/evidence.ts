@@ -61,6 +61,10 @@ export type Rule =
   | 'scenario'
   | 'died by itself'
   | 'attack succeeded'
+  | 'missing alert'
+  | 'false alert'
+  | 'wrong alert'
+  | 'not resolved'
 
 export interface Figures {
   readonly attempted: number

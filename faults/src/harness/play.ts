@@ -1,6 +1,6 @@
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { explain, lineOf, tableOf } from '../report/report.ts'
+import { explain, lineOf, rowsOf, tableOf } from '../report/report.ts'
 import { UsageError } from '../usage.ts'
 import type { Prey } from './mutant.ts'
 import {
@@ -15,6 +15,8 @@ import { ROOT } from './services.ts'
 
 /** A system that can be broken, with its name on the command line. */
 export interface Subject extends Prey {
+  /** Titles of the table of its rows. Default: the table of counts. */
+  readonly columns?: readonly string[]
   /** Called after the last scenario. */
   end?(isGood: boolean): Promise<unknown>
 }
@@ -41,7 +43,8 @@ export async function playSubject(subject: Subject, choice: Choice): Promise<boo
   played.push(...(await inTurn(alone)))
   const failed = played.filter((one) => !isGood(one)).length
   await subject.end?.(failed === 0)
-  const table = tableOf(chosen.flatMap(({ name }) => played.filter((one) => one.scenario === name)))
+  const inOrder = chosen.flatMap(({ name }) => played.filter((one) => one.scenario === name))
+  const table = subject.columns === undefined ? tableOf(inOrder) : rowsOf(subject.columns, inOrder)
   if (table !== undefined) print(`\n${table}`)
   const events = played.reduce((sum, one) => sum + one.events, 0)
   const figure = `${failed} of ${played.length} scenarios failed, ${events} messages, goal 0`

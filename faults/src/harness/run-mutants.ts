@@ -6,8 +6,8 @@ import type { Edit, Mutant, Prey } from './mutant.ts'
 import { ROOT, services } from './services.ts'
 
 /** Shared with the copy: installed packages and running servers. */
-const SHARED = ['node_modules', 'dev', '.services']
-const COPIED = ['packages', 'faults']
+const SHARED = ['node_modules', 'dev', 'docs', '.services']
+const COPIED = ['packages', 'faults', 'ops']
 
 /** Copies the sources once. Each mutant changes the copy and is removed again. */
 async function copyTree(): Promise<string> {

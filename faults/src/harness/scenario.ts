@@ -53,6 +53,8 @@ export interface Result {
   readonly broken: readonly Violation[]
   /** Counts for the table at the end of a run. */
   readonly counts?: Figures
+  /** The row of the subject's own table. */
+  readonly row?: readonly string[]
 }
 
 /** The result of a scenario that was played. */

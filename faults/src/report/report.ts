@@ -95,12 +95,23 @@ export function tableOf(all: readonly Played[]): string | undefined {
   })
   if (rows.length === 0) return undefined
   const head = ['scenario', ...COLUMNS, 'bound', 'effect dup.', 'false DL', 'recovery', 'verdict']
-  const widthOf = (column: number) =>
-    Math.max(...[head, ...rows].map((row) => (row[column] ?? '').length))
+  return aligned([head, ...rows])
+}
+
+/** Returns the rows of the scenarios as a table with these titles. */
+export function rowsOf(columns: readonly string[], all: readonly Played[]): string {
+  const rows = all.flatMap((played) =>
+    played.row === undefined ? [] : [[...played.row, isGood(played) ? 'PASS' : 'FAIL']],
+  )
+  return aligned([[...columns, 'verdict'], ...rows])
+}
+
+function aligned(rows: readonly (readonly string[])[]): string {
+  const widthOf = (column: number) => Math.max(...rows.map((row) => (row[column] ?? '').length))
   const lineOfRow = (row: readonly string[]) =>
     row
       .map((cell, column) => cell.padEnd(widthOf(column)))
       .join('  ')
       .trimEnd()
-  return [head, ...rows].map(lineOfRow).join('\n')
+  return rows.map(lineOfRow).join('\n')
 }
