@@ -21,6 +21,7 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['postgres', () => import('./cases/postgres.ts')],
   ['rabbitmq', () => import('./cases/rabbitmq.ts')],
   ['server', () => import('./cases/server.ts')],
+  ['rabbitmq-telemetry', () => import('./cases/rabbitmq-telemetry.ts')],
   ['rabbitmq-memory', () => import('./cases/rabbitmq-memory.ts')],
 ])
 
