@@ -3,6 +3,7 @@ import { BoundedLabels } from './bounded-labels.ts'
 import { measure } from './from-events.ts'
 import { readState } from './from-state.ts'
 import type { Measurement } from './metrics.ts'
+import { type RecorderOf, RunRecorders } from './run-recorders.ts'
 import { StateTotals } from './state-totals.ts'
 
 /** A run of a handler that ended. */
@@ -25,29 +26,31 @@ export interface Observation {
   close(): void
 }
 
-/** Passes each measurement of an event or a run to `record`: the value is an addition to its series. */
-export function observe(
-  record: (measurement: Measurement) => void,
-  around: AroundRun = runOnly,
-): Observation {
+/** Passes each value of an event or a run to the recorder of its series, which adds it. */
+export function observe(recorderOf: RecorderOf, around: AroundRun = runOnly): Observation {
   const labels = new BoundedLabels()
   const totals = new StateTotals()
+  const boundedRecorderOf: RecorderOf = (metric, raw) => recorderOf(metric, labels.bound(raw))
+  const runs = new RunRecorders(boundedRecorderOf)
   const bounded = ({ labels: raw, ...rest }: Measurement) => ({
     ...rest,
     labels: labels.bound(raw),
   })
   const recordAll = (all: readonly Measurement[]) => {
-    for (const one of all) record(bounded(one))
+    for (const { metric, value, labels: raw } of all) boundedRecorderOf(metric, raw)(value)
   }
   const ends = [
     watchAll((event) => recordAll(measure(event))),
     instrumentRuns((info, run) => {
+      const isAfterFailure = info.failures.runs > 0
       const startedAt = performance.now()
       const { result, onEnd } = around(info, () => settle(run))
       const onResult = (error?: { readonly cause: unknown }) => {
         const durationMs = performance.now() - startedAt
-        recordAll(measureRun(info, durationMs, error === undefined))
-        onEnd({ durationMs, ...(error === undefined ? {} : { error }) })
+        const recorder = runs.of(info)
+        if (error === undefined) recorder.success(durationMs / 1_000, isAfterFailure)
+        else recorder.failure(durationMs / 1_000)
+        onEnd(error === undefined ? { durationMs } : { durationMs, error })
       }
       if (result instanceof Promise) {
         result.then(
@@ -75,22 +78,4 @@ function settle(run: () => unknown): unknown {
   } catch (error) {
     return Promise.reject(error)
   }
-}
-
-function measureRun(
-  { delivery, failures, handler, system }: InstrumentedRun,
-  durationMs: number,
-  isSuccess: boolean,
-): readonly Measurement[] {
-  const labels = { source: delivery.source, handler }
-  const result = isSuccess ? 'success' : 'failure'
-  const duration: Measurement = {
-    metric: 'redrive.process.duration',
-    value: durationMs / 1_000,
-    labels: { ...labels, system, result },
-  }
-  if (!isSuccess) return [duration]
-  const success: Measurement = { metric: 'redrive.consumer.success', value: 1, labels }
-  if (failures.runs === 0) return [duration, success]
-  return [duration, success, { metric: 'redrive.retry.success', value: 1, labels }]
 }

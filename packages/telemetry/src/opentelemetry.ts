@@ -17,6 +17,7 @@ import {
   rowOf,
 } from './metrics.ts'
 import { type AroundRun, observe } from './observe.ts'
+import type { RecorderOf } from './run-recorders.ts'
 import { systemAttributes } from './semantic-conventions.ts'
 import { recordDecision, spansAround } from './spans.ts'
 
@@ -61,7 +62,7 @@ export function openTelemetry({
       },
     }
   }
-  const observation = observe((one) => instruments.record(one), timed)
+  const observation = observe(instruments.recorderOf, timed)
   const endState = instruments.observeState(() => observation.collect())
   const endSpans =
     tracer === false ? () => undefined : watchAll((event) => recordDecision(tracer, event))
@@ -75,7 +76,7 @@ export function openTelemetry({
 const typeOf = (cause: unknown) => (cause instanceof Error ? cause.name : '_OTHER')
 
 interface Instruments {
-  record(measurement: Measurement): void
+  readonly recorderOf: RecorderOf
   observeState(collect: () => readonly Measurement[]): () => void
 }
 
@@ -104,7 +105,11 @@ function instrumentsOf(meter: Meter): Instruments {
     }
   }
   return {
-    record: ({ metric, value, labels }) => added.get(metric)?.(value, attributesOf(labels)),
+    recorderOf(metric, labels) {
+      const attributes = attributesOf(labels)
+      const add = added.get(metric)
+      return (value) => add?.(value, attributes)
+    },
     observeState: (collect) => observeState(meter, observed, collect),
   }
 }

@@ -1,5 +1,6 @@
 import {
   type Label,
+  type Labels,
   type Measurement,
   METRIC_NAMES,
   type MetricName,
@@ -7,6 +8,7 @@ import {
   rowOf,
 } from './metrics.ts'
 import { observe } from './observe.ts'
+import type { Recorder } from './run-recorders.ts'
 import { seriesKey } from './state-totals.ts'
 
 /** The metrics of this process in the text format of Prometheus. */
@@ -38,7 +40,7 @@ interface Series {
  */
 export function prometheus(): PrometheusMetrics {
   const series = new Map<string, Series>()
-  const observation = observe((measurement) => record(series, measurement))
+  const observation = observe((metric, labels) => recorderOf(series, metric, labels))
   return {
     contentType: 'text/plain; version=0.0.4; charset=utf-8',
     text: () => exposition([...series.values(), ...observation.collect().map(asSeries)]),
@@ -52,12 +54,19 @@ const asSeries = (measurement: Measurement): Series => ({
   distribution: undefined,
 })
 
-function record(series: Map<string, Series>, measurement: Measurement): void {
+function recorderOf(series: Map<string, Series>, metric: MetricName, labels: Labels): Recorder {
+  const measurement: Measurement = { metric, labels, value: 0 }
   const key = seriesKey(measurement)
   const found = series.get(key) ?? newSeries(measurement)
   series.set(key, found)
-  if (found.distribution === undefined) found.value += measurement.value
-  else addTo(found.distribution, rowOf(measurement.metric).buckets ?? [], measurement.value)
+  const { distribution } = found
+  if (distribution !== undefined) {
+    const { buckets = [] } = rowOf(metric)
+    return (value) => addTo(distribution, buckets, value)
+  }
+  return (value) => {
+    found.value += value
+  }
 }
 
 function newSeries(measurement: Measurement): Series {
@@ -70,8 +79,10 @@ function newSeries(measurement: Measurement): Series {
 function addTo(distribution: Distribution, buckets: readonly number[], value: number): void {
   distribution.count += 1
   distribution.sum += value
-  for (const [index, bound] of buckets.entries()) {
-    if (value <= bound) distribution.counts[index] = (distribution.counts[index] ?? 0) + 1
+  const { counts } = distribution
+  // From the largest bound down, because each count includes the smaller ones.
+  for (let index = buckets.length - 1; index >= 0 && value <= (buckets[index] ?? 0); index--) {
+    counts[index] = (counts[index] ?? 0) + 1
   }
 }
 

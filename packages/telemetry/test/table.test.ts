@@ -5,7 +5,7 @@ import { prometheusName } from '../src/prometheus.ts'
 
 const textOf = (name: string) => readFileSync(new URL(`../src/${name}.ts`, import.meta.url), 'utf8')
 
-const sources = ['from-events', 'from-state', 'observe'].map(textOf)
+const sources = ['from-events', 'from-state', 'run-recorders'].map(textOf)
 
 it('every metric of the table has a source', () => {
   const missing = METRIC_NAMES.filter((name) => !sources.some((text) => text.includes(`'${name}'`)))
