@@ -12,7 +12,7 @@ interface Room {
   /** A folder, or every folder in it with `/*`. The lists below omit `packages/`. */
   readonly folder: string
   readonly mayImport: readonly string[]
-  /** Additional imports for the one file src/composition.ts: the concrete adapters. */
+  /** Additional imports for the file src/composition.ts and the folder src/composition: the concrete adapters. */
   readonly compositionMayImport?: readonly string[]
   /** Additional imports for tests. Default: the test tools and the memory transport. */
   readonly testsMayImport?: readonly string[]
@@ -253,7 +253,8 @@ function refusal(
 }
 
 function allowedRooms({ path, owner: { room, folder } }: SourceFile, isTest: boolean): string[] {
-  const isComposition = path === `${folder}/src/composition.ts`
+  const isComposition =
+    path === `${folder}/src/composition.ts` || path.startsWith(`${folder}/src/composition/`)
   const extra = isComposition ? (room.compositionMayImport ?? []) : []
   const tools = isTest ? (room.testsMayImport ?? TEST_TOOLS) : []
   return [...new Set([...room.mayImport, ...extra, ...tools])]

@@ -57,6 +57,7 @@ describe('directions', () => {
     ['packages/transports/kafka/src/a.ts', 'some-client'],
     ['packages/transports/memory/test/a.test.ts', '@redrive/testing'],
     ['packages/server/src/composition.ts', '@redrive/kafka'],
+    ['packages/server/src/composition/kafka.ts', '@redrive/kafka'],
     ['simulation/src/a.ts', '@redrive/memory'],
   ])('%s may import %s', (path, specifier) => {
     expect(check(path, `import { b } from '${specifier}'`)).toEqual([])

@@ -5,7 +5,7 @@ import {
   type QueueSpec,
   type QueueType,
   type Topology,
-} from '../composition.ts'
+} from '../composition/rabbitmq.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { hint, print } from '../print.ts'

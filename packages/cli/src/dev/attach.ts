@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { countDeadLetters } from '../composition.ts'
+import { countDeadLetters } from '../composition/rabbitmq.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'

@@ -3,7 +3,7 @@ import { exponential } from '@redrive/core'
 import { consume, type Logger } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { z } from 'zod'
-import { openShopQueue } from '../composition.ts'
+import { openShopQueue } from '../composition/postgres.ts'
 import { reasonOf } from '../failure.ts'
 
 /** The queue of the shop, and the name of its source. A name of users would take the messages of their queue. */
