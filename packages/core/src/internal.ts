@@ -16,6 +16,7 @@ export {
   recordSuccesses,
   pausedUntil,
 } from './guards.ts'
+export { hiding } from './hiding.ts'
 export { normaliseMessage } from './normalise.ts'
 export { NO_OUTAGE } from './outage.ts'
 export { readFilter, readPolicy } from './policy/resolve.ts'

@@ -7,7 +7,7 @@ import {
   type StoredPreview,
 } from '@redrive/catalog'
 import { DETECTORS, type Detector } from '@redrive/api/enums'
-import { hiding } from './detect.ts'
+import { hiding } from '@redrive/core/internal'
 
 /** What people may not see of the messages of a source. */
 export interface SourceMasks {

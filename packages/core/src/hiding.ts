@@ -1,8 +1,10 @@
-import { DETECTORS, type Detector } from '@redrive/api/enums'
+/** Kinds of personal data and secrets that are found in texts, in the order of the work. */
+export const DETECTORS = ['privateKey', 'token', 'card', 'iban', 'email'] as const
+export type Detector = (typeof DETECTORS)[number]
 
 const hidden = (what: string) => `[hidden: ${what}]`
 
-/** Replaces the values of one kind in a text. The order of `DETECTORS` is the order of the work. */
+/** Replaces the values of one kind in a text. */
 const HIDE: Readonly<Record<Detector, (text: string) => string>> = {
   privateKey: (text) => text.replace(PRIVATE_KEY, hidden('private key')),
   token: (text) =>
@@ -113,8 +115,8 @@ function isIban(text: string): boolean {
 
 const EMAIL = /[\w.%+-]{1,64}@(?:[a-z\d-]{1,63}\.){1,8}[a-z]{2,24}\b/gi
 
-/** Returns a function that hides what these detectors find. */
-export function hiding(detectors: readonly Detector[]): (text: string) => string {
+/** Returns a function that hides what these detectors find. Default: all. */
+export function hiding(detectors: readonly Detector[] = DETECTORS): (text: string) => string {
   const hides = DETECTORS.filter((one) => detectors.includes(one)).map((one) => HIDE[one])
   return (text) => hides.reduce((result, hide) => hide(result), text)
 }

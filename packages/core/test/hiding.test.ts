@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { DETECTORS } from '@redrive/api/enums'
-import { hiding } from '../src/reading/detect.ts'
+import { hiding } from '../src/hiding.ts'
 
-const hide = hiding(DETECTORS)
+const hide = hiding()
 
 describe('detectors hide', () => {
   test.each([
