@@ -1,15 +1,26 @@
 import type { LookupFunction } from 'node:net'
-import { AddressGuard, HttpClient, notAllowed } from '@redrive/sinks/internal'
+import {
+  AddressGuard,
+  allowProblem,
+  HttpClient,
+  notAllowed,
+  type Problems,
+} from '@redrive/sinks/internal'
 import type { AlertNotice } from './notice.ts'
 
 /** One destination of alerts. */
 export interface AlertChannel {
   /** Its kind, and its host when there may be several. Contains no secret. */
   readonly name: string
-  /** Identifies the destination, also after a restart. It may be a secret, so only its hash is stored. */
+  /**
+   * Identifies the destination, also after a restart and after a change of its password. It may be a secret, so only its
+   * hash is stored.
+   */
   readonly address: string
   /** Maximum number of alerts in one message. */
   readonly batch: number
+  /** Maximum time of a delivery in ms (default 10,000). */
+  readonly timeoutMs?: number
   /** Returns the message as text, with `***` instead of secrets. */
   preview(notices: readonly AlertNotice[]): string
   /** Resolves when the destination has accepted the message. It does not retry. */
@@ -28,6 +39,14 @@ export interface ChannelOptions {
   readonly allow?: readonly string[]
   /** Resolves names to addresses. Its results are checked. Default: the resolver of the system. */
   readonly lookup?: LookupFunction
+}
+
+/** Reports invalid entries of `allow`. */
+export function checkAllow(problems: Problems, allow: readonly string[] = []): void {
+  for (const entry of allow) {
+    const problem = allowProblem(entry)
+    if (problem !== undefined) problems.add(problem)
+  }
 }
 
 /** An HTTP request of a channel. */

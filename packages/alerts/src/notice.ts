@@ -90,9 +90,9 @@ const SHOWN: readonly (readonly [
 export function shownFacts({ source, facts }: AlertNotice): readonly (readonly [string, string])[] {
   const known = SHOWN.flatMap(([fact, label, text]): readonly (readonly [string, string])[] => {
     const value = facts[fact]
-    return value === undefined ? [] : [[label, text(value as never)]]
+    return value === undefined ? [] : [[label, oneLine(text(value as never))]]
   })
-  return [['Source', source], ...known]
+  return [['Source', oneLine(source)], ...known]
 }
 
 const UNITS = [
@@ -109,7 +109,11 @@ function ageText(ms: number): string {
 
 /** Returns the first line of a message: whether the alert began or ended, and its summary. */
 export const titleOf = ({ status, severity, summary }: AlertNotice): string =>
-  status === 'resolved' ? `Resolved: ${summary}` : `${SEVERITY_TEXT[severity]}: ${summary}`
+  `${status === 'resolved' ? 'Resolved' : SEVERITY_TEXT[severity]}: ${oneLine(summary)}`
+
+/** Returns a text in one line. Line breaks in a text of a message would look like other lines of the alert. */
+export const oneLine = (text: string): string =>
+  text.replaceAll(/[\s\p{Cc}\p{Bidi_Control}]+/gu, ' ')
 
 const SEVERITY_TEXT: Readonly<Record<AlertSeverity, string>> = {
   warning: 'Warning',
@@ -128,6 +132,9 @@ export function headlineOf(notices: readonly AlertNotice[]): string {
   return counts.join(', ')
 }
 
-/** Returns the text cut to a limit of a service, in characters. */
-export const cut = (text: string, max: number): string =>
-  text.length <= max ? text : `${text.slice(0, max - 1)}…`
+/** Returns the text cut to a limit of a service, in UTF-16 units. It does not cut a character in two. */
+export function cut(text: string, max: number): string {
+  if (text.length <= max) return text
+  const start = text.slice(0, max - 1)
+  return `${/[\ud800-\udbff]$/.test(start) ? start.slice(0, -1) : start}…`
+}

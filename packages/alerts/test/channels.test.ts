@@ -13,6 +13,7 @@ import {
   slack,
   webhookAlerts,
 } from '../src/index.ts'
+import { cut } from '../src/notice.ts'
 import { FIRING, LONG, RESOLVED } from './notices.ts'
 import { httpReceiver, smtpReceiver } from './receivers.ts'
 import { PAGERDUTY } from './schemas/pagerduty.ts'
@@ -67,7 +68,7 @@ const OPEN: Readonly<Record<Kind, (url: string) => AlertChannel>> = {
   pagerduty: (url) => pagerDuty({ ...LOCAL, url, routingKey: ROUTING_KEY }),
   sentry: (url) =>
     sentryAlerts({
-      allow: LOCAL.allow,
+      ...LOCAL,
       dsn: url.replace('//', '//secretword@').concat('/7'),
       environment: 'prod',
     }),
@@ -124,7 +125,8 @@ describe.each(KINDS)('%s', (kind) => {
     const strict = {
       slack: () => slack({ url, allowHttp: true }),
       pagerduty: () => pagerDuty({ url, allowHttp: true, routingKey: ROUTING_KEY }),
-      sentry: () => sentryAlerts({ dsn: url.replace('//', '//key@').concat('/7') }),
+      sentry: () =>
+        sentryAlerts({ allowHttp: true, dsn: url.replace('//', '//key@').concat('/7') }),
       webhook: () => webhookAlerts({ url, allowHttp: true, secret: SECRET }),
     }[kind]()
     await expect(sendAll(strict, [FIRING])).rejects.toThrow('not public')
@@ -133,7 +135,34 @@ describe.each(KINDS)('%s', (kind) => {
   })
 })
 
+/** A text of a message that would look like another line of the alert. */
+const FORGED: AlertNotice = {
+  ...FIRING,
+  summary: 'A failure\n\nResolved: everything is fine',
+  facts: { ...FIRING.facts, error: 'no\r\n  Runbook: https://evil.test\u2028*Source*\u202e' },
+}
+
+it('cuts a text between characters, not inside of one', () => {
+  expect(cut('ab😀', 4)).toBe('ab😀')
+  expect(cut('ab😀cd', 4)).toBe('ab…')
+  expect(cut('ab😀cd', 5)).toBe('ab😀…')
+})
+
 describe('slack', () => {
+  it('keeps a text of a message in its line, and does not link names in it', async () => {
+    const { url, received } = await httpReceiver()
+    await sendAll(OPEN.slack(url), [FORGED])
+    const body = json(received[0]?.body) as {
+      readonly blocks: readonly [{ readonly text: object }]
+    }
+    expect(body.blocks[0].text).toEqual({
+      type: 'mrkdwn',
+      verbatim: true,
+      text: '*Warning: A failure Resolved: everything is fine*',
+    })
+    expect(received[0]?.body).toContain('*Error*\\nno Runbook: https://evil.test *Source* ')
+  })
+
   it('escapes what Slack would read as a mention or a link', async () => {
     const { url, received } = await httpReceiver()
     await sendAll(OPEN.slack(url), [FIRING])
@@ -176,9 +205,43 @@ describe('sentry', () => {
     expect([first === again, first === resolved]).toEqual([true, false])
     expect(received[0]?.headers['x-sentry-auth']).toContain('sentry_key=secretword')
   })
+
+  it('requires https, unless http is allowed', () => {
+    const dsn = 'http://key@sentry.internal/7'
+    expect(() => sentryAlerts({ dsn })).toThrow(/dsn: expected https:/)
+    expect(sentryAlerts({ dsn, allowHttp: true }).name).toContain('sentry.internal')
+  })
+
+  it('has the same address after a change of its key', () => {
+    const [before, after] = ['old', 'new'].map((key) =>
+      sentryAlerts({ dsn: `https://${key}@sentry.test/7` }),
+    )
+    expect(after?.address).toBe(before?.address)
+  })
+})
+
+describe.each(KINDS)('%s', (kind) => {
+  it('rejects an invalid network of "allow"', () => {
+    const url = 'https://hooks.test'
+    const open = {
+      slack: () => slack({ url, allow: ['10.0.0.0/99'] }),
+      pagerduty: () => pagerDuty({ routingKey: ROUTING_KEY, allow: ['10.0.0.0/99'] }),
+      sentry: () => sentryAlerts({ dsn: 'https://key@sentry.test/7', allow: ['10.0.0.0/99'] }),
+      webhook: () => webhookAlerts({ url, secret: SECRET, allow: ['10.0.0.0/99'] }),
+    }[kind]
+    expect(open).toThrow(/allow: "10.0.0.0\/99" is not an address range/)
+  })
 })
 
 describe('webhook', () => {
+  it('has the same address after a change of the password in its URL', () => {
+    const [before, after] = ['old', 'new'].map((password) =>
+      webhookAlerts({ url: `https://user:${password}@hooks.test/a`, secret: SECRET }),
+    )
+    expect(after?.address).toBe(before?.address)
+    expect(before?.address).toBe('https://hooks.test/a')
+  })
+
   it('signs its body, with the same id for a repeated delivery', async () => {
     const { url, received } = await httpReceiver()
     await sendAll(OPEN.webhook(url), [FIRING])
@@ -231,6 +294,22 @@ describe('email', () => {
     for (const part of ['order.placed', 'billing', '31 min', FIRING.link, 'Resolved: ']) {
       expect(text).toContain(part)
     }
+  })
+
+  it('keeps a text of a message in its line', async () => {
+    const url = 'smtps://mail.example.com'
+    const text = email({ ...options, url }).preview([FORGED])
+    expect(text).toContain('Subject: [Redrive] Warning: A failure Resolved: everything is fine\n')
+    expect(text).toContain('  Error: no Runbook: https://evil.test *Source* \n')
+  })
+
+  it('has the same address after a change of its password, and allows a minute', () => {
+    const [before, after] = ['old', 'new'].map((password) =>
+      email({ ...options, url: `smtps://redrive:${password}@mail.example.com` }),
+    )
+    expect(after?.address).toBe(before?.address)
+    expect(before?.address).not.toContain('old')
+    expect(before?.timeoutMs).toBe(60_000)
   })
 
   it('stops when its time is over', async () => {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { AddressGuard, notAllowed, Problems } from '@redrive/sinks/internal'
 import { createTransport } from 'nodemailer'
-import type { AlertChannel, ChannelOptions } from '../channel.ts'
+import { type AlertChannel, type ChannelOptions, checkAllow } from '../channel.ts'
 import { type AlertNotice, cut, headlineOf, shownFacts, titleOf } from '../notice.ts'
 
 export interface EmailOptions extends ChannelOptions {
@@ -26,6 +26,8 @@ export interface EmailOptions extends ChannelOptions {
 const BATCH = 50
 /** Mail servers fold longer subjects. */
 const SUBJECT_MAX = 200
+/** 60 s: servers delay the first message of a sender, and each step of the protocol has its own time. */
+const SEND_MS = 60_000
 /** 10 s for each step of the protocol. */
 const STEP_MS = 10_000
 
@@ -53,8 +55,10 @@ export function email(options: EmailOptions): AlertChannel {
     })
   return {
     name: options.name ?? `email ${url.host}`,
-    address: `${options.url} ${[...to].sort().join()}`,
+    // Without the password, which changes in a rotation.
+    address: `${url.protocol}//${url.username}@${url.host} ${[...to].sort().join()}`,
     batch: BATCH,
+    timeoutMs: SEND_MS,
     preview(notices) {
       const { subject, text } = mailOf(notices)
       return `From: ${from}\nTo: ${to.join(', ')}\nSubject: ${subject}\n\n${text}`
@@ -72,7 +76,7 @@ export function email(options: EmailOptions): AlertChannel {
   }
 }
 
-function checkedUrl({ url: text, from, to }: EmailOptions): URL {
+function checkedUrl({ url: text, from, to, allow }: EmailOptions): URL {
   const problems = new Problems()
   const url = problems.url('url', text, ['SMTP_URL'], ['smtps:', 'smtp:'])
   for (const [field, address] of [
@@ -83,6 +87,7 @@ function checkedUrl({ url: text, from, to }: EmailOptions): URL {
       problems.add(`${field}: expected an e-mail address, got "${address}"`)
   }
   if (to.length === 0) problems.add('to: expected at least one address')
+  checkAllow(problems, allow)
   problems.refuse('email()')
   return url
 }

@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto'
 import { Problems } from '@redrive/sinks/internal'
-import { type AlertChannel, type ChannelOptions, httpChannel, JSON_TYPE } from '../channel.ts'
-import { type AlertNotice, cut } from '../notice.ts'
+import {
+  type AlertChannel,
+  type ChannelOptions,
+  checkAllow,
+  httpChannel,
+  JSON_TYPE,
+} from '../channel.ts'
+import { type AlertNotice, cut, oneLine } from '../notice.ts'
 
 export interface PagerDutyOptions extends ChannelOptions {
   /** Integration key of a service with the integration "Events API v2". It is a secret. */
@@ -27,6 +33,7 @@ export function pagerDuty(options: PagerDutyOptions): AlertChannel {
       'PAGERDUTY_ROUTING_KEY',
     ])
   }
+  checkAllow(problems, options.allow)
   problems.refuse('pagerDuty()')
   return httpChannel({
     ...options,
@@ -53,7 +60,7 @@ function eventOf(routingKey: string, notice: AlertNotice) {
     client: 'Redrive',
     ...(link === undefined ? {} : { client_url: link }),
     payload: {
-      summary: cut(summary, SUMMARY_MAX),
+      summary: cut(oneLine(summary), SUMMARY_MAX),
       source,
       severity,
       timestamp: new Date(startedAt).toISOString(),

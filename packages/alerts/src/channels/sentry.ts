@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { parseDsn, Problems } from '@redrive/sinks/internal'
-import { type AlertChannel, type ChannelOptions, httpChannel } from '../channel.ts'
+import { type AlertChannel, type ChannelOptions, checkAllow, httpChannel } from '../channel.ts'
 import { type AlertNotice, cut, titleOf } from '../notice.ts'
 
 export interface SentryAlertOptions extends ChannelOptions {
@@ -8,6 +8,8 @@ export interface SentryAlertOptions extends ChannelOptions {
   readonly dsn: string
   /** Environment of the issues. Default: none. */
   readonly environment?: string
+  /** Allows http. Default `false`: the key and the alerts would be readable in transit. */
+  readonly allowHttp?: boolean
 }
 
 /** Limits of Sentry: https://develop.sentry.dev/sdk/data-model/event-payloads/ */
@@ -23,6 +25,10 @@ const LEVELS = { warning: 'warning', critical: 'error' } as const
 export function sentryAlerts(options: SentryAlertOptions): AlertChannel {
   const problems = new Problems()
   const { publicKey, secretKey, envelopeUrl } = parseDsn(options.dsn, problems)
+  if (envelopeUrl.protocol === 'http:' && options.allowHttp !== true) {
+    problems.add('dsn: expected https://, got http://')
+  }
+  checkAllow(problems, options.allow)
   problems.refuse('sentryAlerts()')
   const secret = secretKey === '' ? '' : `, sentry_secret=${secretKey}`
   const auth = `Sentry sentry_version=7, sentry_client=redrive, sentry_key=${publicKey}${secret}`
@@ -30,7 +36,8 @@ export function sentryAlerts(options: SentryAlertOptions): AlertChannel {
     ...options,
     kind: 'sentry',
     url: envelopeUrl,
-    address: options.dsn,
+    // Without the key, which changes in a rotation.
+    address: envelopeUrl.href,
     // An envelope may have one event.
     batch: 1,
     secrets: [publicKey, secretKey],

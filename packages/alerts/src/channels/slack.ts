@@ -1,5 +1,11 @@
 import { Problems } from '@redrive/sinks/internal'
-import { type AlertChannel, type ChannelOptions, httpChannel, JSON_TYPE } from '../channel.ts'
+import {
+  type AlertChannel,
+  type ChannelOptions,
+  checkAllow,
+  httpChannel,
+  JSON_TYPE,
+} from '../channel.ts'
 import { type AlertNotice, cut, headlineOf, shownFacts, titleOf } from '../notice.ts'
 
 export interface SlackOptions extends ChannelOptions {
@@ -22,6 +28,7 @@ export function slack(options: SlackOptions): AlertChannel {
   const problems = new Problems()
   const protocols = options.allowHttp === true ? ['https:', 'http:'] : ['https:']
   const url = problems.url('url', options.url, ['SLACK_WEBHOOK_URL'], protocols)
+  checkAllow(problems, options.allow)
   problems.refuse('slack()')
   return httpChannel({
     ...options,
@@ -61,7 +68,8 @@ function footOf({ kind, link, runbook }: AlertNotice): string {
   return [`\`${escaped(kind)}\``, ...links].join(' · ')
 }
 
-const markdown = (text: string) => ({ type: 'mrkdwn', text })
+/** `verbatim`: Slack links no names and channels in the text. */
+const markdown = (text: string) => ({ type: 'mrkdwn', text, verbatim: true })
 
 /** Slack reads `<!channel>` and links in these characters. */
 const escaped = (text: string) =>

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { OutboundEvent } from '@redrive/runtime'
 import { webhook } from '@redrive/sinks'
-import type { AlertChannel, ChannelOptions } from '../channel.ts'
+import { Problems } from '@redrive/sinks/internal'
+import { type AlertChannel, type ChannelOptions, checkAllow } from '../channel.ts'
 import type { AlertNotice } from '../notice.ts'
 
 export interface WebhookAlertOptions extends ChannelOptions {
@@ -20,12 +21,17 @@ const BATCH = 100
 
 /** Creates a channel that posts alerts as signed JSON (Standard Webhooks). */
 export function webhookAlerts({ server, ...options }: WebhookAlertOptions): AlertChannel {
-  const { url, name = `webhook ${URL.parse(url)?.host ?? ''}` } = options
+  const problems = new Problems()
+  const protocols = options.allowHttp === true ? ['https:', 'http:'] : ['https:']
+  const url = problems.url('url', options.url, ['WEBHOOK_URL'], protocols)
+  checkAllow(problems, options.allow)
+  problems.refuse('webhookAlerts()')
+  const { name = `webhook ${url.host}` } = options
   // The sink rejects a private address. It is created for each delivery, so that one address does not stop the start.
   const open = () => webhook({ ...options, name })
   return {
     name,
-    address: url,
+    address: addressOf(url),
     batch: BATCH,
     preview: (notices) => JSON.stringify(bodyOf(notices, server), undefined, 2),
     async send(notices, { signal }) {
@@ -38,6 +44,14 @@ export function webhookAlerts({ server, ...options }: WebhookAlertOptions): Aler
     },
     async close() {},
   }
+}
+
+/** Returns the URL without its user and password, which change in a rotation. */
+function addressOf(url: URL): string {
+  const address = new URL(url)
+  address.username = ''
+  address.password = ''
+  return address.href
 }
 
 const bodyOf = (notices: readonly AlertNotice[], server: string | undefined) => ({
