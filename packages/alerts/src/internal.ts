@@ -1,3 +1,9 @@
 /** For packages of this repository; it can change in any version. */
 export { isEmailAddress } from './channels/email.ts'
+export {
+  deliveryFailureOf,
+  deliverySignal,
+  REJECTIONS_MAX,
+  type DeliveryFailure,
+} from './delivery-failure.ts'
 export { runbookOf } from './notice.ts'

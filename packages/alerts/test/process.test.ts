@@ -1,7 +1,14 @@
+import { randomUUID } from 'node:crypto'
 import { business } from '@redrive/core'
 import { GUARDS_OFF } from '@redrive/dev-support'
 import { MemoryBroker, memory, send } from '@redrive/memory'
-import { type ConsumeOptions, consume, type Handler, publishEvent } from '@redrive/runtime'
+import {
+  type ConsumeOptions,
+  consume,
+  dependency,
+  type Handler,
+  publishEvent,
+} from '@redrive/runtime'
 import { FakeClock } from '@redrive/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -19,14 +26,18 @@ function shop(options: Partial<AlertsOptions> & { readonly batch?: number } = {}
   const broker = new MemoryBroker({ clock })
   const messages: (readonly AlertNotice[])[] = []
   const errors: string[] = []
-  const state = { isFailing: false }
-  const channel: AlertChannel = {
+  const state: { isFailing: boolean; error: Error; during?: Promise<void> } = {
+    isFailing: false,
+    error: Object.assign(new Error('503'), { status: 503 }),
+  }
+  const channel: { -readonly [Key in keyof AlertChannel]: AlertChannel[Key] } = {
     name: 'test',
     address: 'test',
     batch: options.batch ?? 100,
     preview: () => '',
     async send(notices) {
-      if (state.isFailing) throw new Error('503')
+      await state.during
+      if (state.isFailing) throw state.error
       messages.push(notices)
     },
     async close() {},
@@ -35,14 +46,14 @@ function shop(options: Partial<AlertsOptions> & { readonly batch?: number } = {}
   const alerts = startAlerts({ channels: [channel], clock, logger, ...options })
   onTestFinished(() => alerts.close())
   return {
-    ...{ clock, alerts, state, errors, messages },
+    ...{ clock, alerts, state, errors, messages, channel },
     /** Received alerts, one list for each message: `dead_letter firing`. */
     received: () => messages.map((all) => all.map(({ kind, status }) => `${kind} ${status}`)),
     send: (body: unknown, headers: Readonly<Record<string, unknown>> = {}) =>
       send(broker, 'orders', body, { headers }),
-    start: async (handler: Handler, more: ConsumeOptions = {}) => {
+    start: async (handler: Handler, more: ConsumeOptions = {}, queue = 'orders') => {
       const policy = { ...GUARDS_OFF, concurrency: 10, logger: 'off' as const, name: 'billing' }
-      const consumer = await consume(memory({ broker, queue: 'orders' }), handler, {
+      const consumer = await consume(memory({ broker, queue }), handler, {
         ...policy,
         ...more,
         clock,
@@ -119,25 +130,35 @@ describe('a dead letter', () => {
 })
 
 describe('a circuit breaker', () => {
+  const GUARDED: ConsumeOptions = { breaker: {}, retry: {} }
+
   it('is an alert from its opening until it closes, with the same key', async () => {
-    const { clock, messages, received } = shop()
-    const change = (from: 'closed' | 'open' | 'halfOpen', to: 'closed' | 'open' | 'halfOpen') =>
-      publishEvent({
-        ...{ type: 'breaker_changed', at: clock.now(), source: 'orders', from, to },
-        ...{ until: undefined, dependency: 'payments', handler: 'billing' },
-      })
-    change('closed', 'open')
-    await clock.advance('10s')
-    change('open', 'halfOpen')
-    change('halfOpen', 'open')
-    await clock.advance('1h')
+    const { clock, start, send, messages, received } = shop({ kinds: ['breaker_open'] })
+    const state = { isDown: true }
+    const handler: Handler = (...all) => (state.isDown ? unreachable(...all) : undefined)
+    await start(handler, { ...GUARDED, dependency: dependency(randomUUID()) })
+    for (let each = 0; each < 20; each++) send(each)
+    await clock.advance('10m')
     expect(received()).toEqual([['breaker_open firing']])
-    change('open', 'halfOpen')
-    change('halfOpen', 'closed')
-    await clock.advance('10s')
+    state.isDown = false
+    await clock.advance('10m')
     expect(received()).toEqual([['breaker_open firing'], ['breaker_open resolved']])
-    expect(messages[0]?.[0]).toMatchObject({ severity: 'critical', facts: { target: 'payments' } })
+    expect(messages[0]?.[0]).toMatchObject({ severity: 'critical', facts: { handler: 'billing' } })
     expect(messages[1]?.[0]?.key).toBe(messages[0]?.[0]?.key)
+  })
+
+  it('that an operator isolates is an alert of each source, until it is restored', async () => {
+    const { clock, start, received } = shop()
+    const payments = dependency(randomUUID())
+    await start(() => undefined, { ...GUARDED, dependency: payments })
+    await start(() => undefined, { ...GUARDED, dependency: payments }, 'mails')
+    payments.isolate()
+    await clock.advance('10s')
+    expect(received()).toEqual([['breaker_open firing', 'breaker_open firing']])
+    await clock.advance('1h')
+    payments.restore()
+    await clock.advance('10s')
+    expect(received().slice(1)).toEqual([['breaker_open resolved', 'breaker_open resolved']])
   })
 })
 
@@ -204,6 +225,81 @@ describe('delivery', () => {
     state.isFailing = false
     await clock.advance('5m')
     expect(received()).toEqual([])
+  })
+
+  it('sends the end of an alert that ended while its begin was being sent', async () => {
+    const { clock, start, send, state, received } = shop({ quiet: '2m' })
+    await start(declined, DECLINED)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    state.during = promise
+    send('1')
+    await clock.advance('5m')
+    resolve()
+    await clock.advance('10s')
+    expect(received()).toEqual([['dead_letter firing'], ['dead_letter resolved']])
+  })
+
+  it('sends the end of an alert whose begin the channel may have accepted', async () => {
+    const { clock, start, send, state, received } = shop({ quiet: '2m' })
+    await start(declined, DECLINED)
+    state.isFailing = true
+    state.error = new DOMException('The operation timed out', 'TimeoutError')
+    send('1')
+    await clock.advance('1m')
+    state.isFailing = false
+    await clock.advance('5m')
+    expect(received().flat()).toContain('dead_letter resolved')
+  })
+
+  it('gives up an alert that the channel rejects three times, and sends the others', async () => {
+    const { clock, start, send, channel, errors, received } = shop()
+    await start(({ body }) => {
+      throw new CardDeclined(body === 'a' ? 'no money' : 'stolen card')
+    }, DECLINED)
+    const accept = channel.send
+    channel.send = async (notices, options) => {
+      if (notices.some(({ facts }) => facts.error === 'no money'))
+        throw Object.assign(new Error('too long'), { status: 400 })
+      return accept(notices, options)
+    }
+    send('a')
+    send('b')
+    await clock.advance('10m')
+    expect(received()).toEqual([['dead_letter firing']])
+    expect(errors.at(-1)).toMatch(/gave up .*dead_letter.*too long/)
+    expect(errors).toHaveLength(3)
+  })
+
+  it('sends critical alerts before others, and above the limit', async () => {
+    const { clock, received, start, send } = shop({ perHour: 1, batch: 1 })
+    await start(({ body }) => {
+      throw new CardDeclined(`reason ${'abc'.charAt(Number(body))}`)
+    }, DECLINED)
+    for (const body of [0, 1]) send(body)
+    await clock.advance('1s')
+    publishEvent({
+      ...{ type: 'messages_expired', at: clock.now(), source: 'orders', where: 'q', count: 1 },
+    })
+    await clock.advance('1m')
+    expect(received().flat()).toEqual(['messages_expired firing', 'dead_letter firing'])
+  })
+
+  it('hides personal data in errors, unless it is told not to', async () => {
+    const hidden = shop()
+    await hidden.start(() => {
+      throw new CardDeclined('no account for jane@example.com')
+    }, DECLINED)
+    hidden.send('1')
+    await hidden.clock.advance('10s')
+    expect(JSON.stringify(hidden.messages)).not.toContain('jane@')
+    expect(hidden.messages[0]?.[0]?.facts.error).toBe('no account for [hidden: e-mail]')
+    const shown = shop({ redact: (text) => text })
+    await shown.start(() => {
+      throw new CardDeclined('no account for jane@example.com')
+    }, DECLINED)
+    shown.send('1')
+    await shown.clock.advance('10s')
+    expect(shown.messages[0]?.[0]?.facts.error).toContain('jane@')
   })
 
   it('limits the messages with new alerts of an hour, and never the ends', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { type AlertNotice, runbookOf } from '../notice.ts'
 import { type Condition, runbookNameOf, severityOf } from './condition.ts'
-import type { Transition } from './transitions.ts'
+import type { Occurrence } from './occurrences.ts'
 
 /** 1,000: more alerts in one process have a common cause, which the first ones show. */
 const ACTIVE_MAX = 1_000
@@ -27,22 +27,8 @@ export class ActiveAlerts {
     this.#onChange = onChange
   }
 
-  apply(transition: Transition, now: number): void {
-    if ('end' in transition) this.#end(keyOf(transition.end), now)
-    else if ('begin' in transition) this.#begin(transition.begin, now, { isState: false })
-    else this.#occur(transition.occurred, transition.count, now)
-  }
-
-  /** Begins the states that hold and ends those that do not. Ends what was quiet for long enough. */
-  check(states: readonly Condition[], now: number): void {
-    for (const state of states) this.#begin(state, now, { isState: true })
-    const held = new Set(states.map(keyOf))
-    for (const [key, { isState, endsAt }] of this.#active) {
-      if (isState ? !held.has(key) : endsAt !== undefined && endsAt <= now) this.#end(key, now)
-    }
-  }
-
-  #occur(condition: Condition, count: number, now: number): void {
+  /** Begins an alert, or counts an event of an active one. */
+  occur({ condition, count }: Occurrence, now: number): void {
     const key = keyOf(condition)
     const endsAt = now + this.#quietMs
     const active = this.#active.get(key)
@@ -52,6 +38,15 @@ export class ActiveAlerts {
     }
     const facts = { ...active.notice.facts, count: (active.notice.facts.count ?? 0) + count }
     this.#active.set(key, { ...active, endsAt, notice: { ...active.notice, facts } })
+  }
+
+  /** Begins the states that hold and ends those that do not. Ends what was quiet for long enough. */
+  check(states: readonly Condition[], now: number): void {
+    for (const state of states) this.#begin(state, now, { isState: true })
+    const held = new Set(states.map(keyOf))
+    for (const [key, { isState, endsAt }] of this.#active) {
+      if (isState ? !held.has(key) : endsAt !== undefined && endsAt <= now) this.#end(key, now)
+    }
   }
 
   #begin(

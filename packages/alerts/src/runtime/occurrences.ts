@@ -2,27 +2,17 @@ import type { RedriveEvent } from '@redrive/runtime'
 import type { AlertFacts } from '../notice.ts'
 import type { Condition } from './condition.ts'
 
-/** What an event means for alerts. */
-export type Transition =
-  /** The condition holds until it is ended. */
-  | { readonly begin: Condition }
-  | { readonly end: Pick<Condition, 'kind' | 'source' | 'subject'> }
-  /** The condition has no end of its own: it ends after a time without another one. */
-  | { readonly occurred: Condition; readonly count: number }
+/** An event that is an alert. It has no end: the alert ends after a time without another one. */
+export interface Occurrence {
+  readonly condition: Condition
+  readonly count: number
+}
 
 type EventOf<Type extends RedriveEvent['type']> = Extract<RedriveEvent, { readonly type: Type }>
 
 const READERS: {
-  readonly [Type in RedriveEvent['type']]?: (event: EventOf<Type>) => Transition | undefined
+  readonly [Type in RedriveEvent['type']]?: (event: EventOf<Type>) => Occurrence | undefined
 } = {
-  breaker_changed({ source, dependency, handler, to }) {
-    const kind = 'breaker_open'
-    const condition = { kind, source, subject: dependency } as const
-    if (to === 'halfOpen') return undefined
-    if (to !== 'open') return { end: condition }
-    const summary = `The circuit breaker of ${dependency} is open: ${source} waits`
-    return { begin: { ...condition, summary, facts: { handler, target: dependency } } }
-  },
   enacted: (event) => (event.enactment.kind === 'done' ? ofDecision(event) : undefined),
   flood_detected: ({ source, handler, signature }) =>
     occurred({
@@ -60,16 +50,13 @@ const READERS: {
   },
 }
 
-/** Returns what an event means for alerts; undefined: nothing. */
-export function transitionOf(event: RedriveEvent): Transition | undefined {
-  const read = READERS[event.type] as ((event: RedriveEvent) => Transition | undefined) | undefined
+/** Returns the event as an alert; undefined for other events. */
+export function occurrenceOf(event: RedriveEvent): Occurrence | undefined {
+  const read = READERS[event.type] as ((event: RedriveEvent) => Occurrence | undefined) | undefined
   return read?.(event)
 }
 
-const occurred = (occurredCondition: Condition, count = 1): Transition => ({
-  occurred: occurredCondition,
-  count,
-})
+const occurred = (condition: Condition, count = 1): Occurrence => ({ condition, count })
 
 function ofDecision({
   at,

@@ -1,12 +1,14 @@
 import { type Duration, parseDuration, RedriveError } from '@redrive/core'
+import { hiding } from '@redrive/core/internal'
 import { type Clock, type Logger, systemClock } from '@redrive/runtime'
 import { watchAll } from '@redrive/runtime/internal'
 import type { AlertChannel } from '../channel.ts'
+import type { AlertNotice } from '../notice.ts'
 import { ActiveAlerts } from './active.ts'
 import { PROCESS_ALERT_KINDS, type ProcessAlertKind } from './condition.ts'
 import { Outbox } from './outbox.ts'
 import { ConsumerStates } from './state.ts'
-import { transitionOf } from './transitions.ts'
+import { occurrenceOf } from './occurrences.ts'
 
 export interface AlertsOptions {
   /** Where alerts are sent. */
@@ -21,7 +23,15 @@ export interface AlertsOptions {
   readonly disconnectedAfter?: Duration
   /** A dead letter and other single events end as alerts after this time without another one. Default '15m'. */
   readonly quiet?: Duration
-  /** Maximum number of messages with new alerts to one channel in an hour (1–10,000, default 60). */
+  /**
+   * Hides personal data and secrets in a text of an error. Default: hides e-mail addresses, card numbers, IBANs,
+   * tokens and private keys. `(text) => text` sends errors as they are.
+   */
+  readonly redact?: (text: string) => string
+  /**
+   * Maximum number of messages with new alerts to one channel in an hour (1–10,000, default 60). Critical alerts and
+   * ends are not limited.
+   */
   readonly perHour?: number
   /** Reports channels that do not accept a message. Default: `console`. */
   readonly logger?: Pick<Logger, 'error'>
@@ -46,21 +56,21 @@ const PER_HOUR_MAX = 10_000
  */
 export function startAlerts(options: AlertsOptions): Alerts {
   const { channels, kinds, limits, quietMs, perHour } = resolved(options)
-  const { clock = systemClock, logger = console } = options
+  const { clock = systemClock, logger = console, redact = hiding() } = options
   const outboxes = channels.map((channel) => {
     const onError = (error: unknown) =>
       logger.error(`Cannot send alerts to ${channel.name}: ${String(error)}`)
     return new Outbox({ channel, perHour, onError })
   })
   const alerts = new ActiveAlerts(quietMs, (notice) => {
-    for (const outbox of outboxes) outbox.add(notice)
+    const redacted = redactedNotice(notice, redact, logger)
+    for (const outbox of outboxes) outbox.add(redacted)
   })
   const states = new ConsumerStates()
   const endWatch = watchAll((event) => {
-    const transition = transitionOf(event)
-    if (transition === undefined) return
-    const { kind } = Object.values(transition)[0] as { readonly kind: ProcessAlertKind }
-    if (kinds.has(kind)) alerts.apply(transition, clock.now())
+    const occurrence = occurrenceOf(event)
+    if (occurrence === undefined || !kinds.has(occurrence.condition.kind)) return
+    alerts.occur(occurrence, clock.now())
   })
   const check = () => {
     const now = clock.now()
@@ -85,6 +95,25 @@ export function startAlerts(options: AlertsOptions): Alerts {
       await Promise.all(channels.map((channel) => channel.close()))
     },
   }
+}
+
+/** Returns the alert with its texts redacted. A text that cannot be redacted is hidden. */
+function redactedNotice(
+  notice: AlertNotice,
+  redact: (text: string) => string,
+  logger: Pick<Logger, 'error'>,
+): AlertNotice {
+  const { summary, facts } = notice
+  const safe = (text: string) => {
+    try {
+      return redact(text)
+    } catch (error) {
+      logger.error(`Cannot redact a text of an alert: ${String(error)}`)
+      return '[hidden]'
+    }
+  }
+  const error = facts.error === undefined ? {} : { error: safe(facts.error) }
+  return { ...notice, summary: safe(summary), facts: { ...facts, ...error } }
 }
 
 function resolved(options: AlertsOptions) {

@@ -22,12 +22,23 @@ interface StateRule {
   readonly forMs: (limits: StateLimits) => number
   readonly summary: (state: State) => string
   readonly facts: (state: State, now: number) => Condition['facts']
+  /** Distinguishes the alerts of a source. Default: the handler. */
+  readonly subject?: (state: State) => string
 }
 
 const NO_FACTS = () => ({})
 
 /** The alerts that are states of a consumer, not events. */
 const RULES: readonly StateRule[] = [
+  {
+    kind: 'breaker_open',
+    // A half-open breaker tries one message and may open again.
+    isTrue: ({ health }) => health.breaker.phase !== 'closed',
+    forMs: () => 0,
+    summary: breakerSummary,
+    facts: ({ health }) => ({ target: health.breaker.dependency }),
+    subject: ({ health }) => health.breaker.dependency,
+  },
   {
     kind: 'handlers_hung',
     isTrue: ({ health }) => health.hung > 0,
@@ -81,8 +92,16 @@ export class ConsumerStates {
   }
 }
 
-function conditionOf({ kind, summary, facts }: StateRule, state: State, now: number): Condition {
+function conditionOf(rule: StateRule, state: State, now: number): Condition {
+  const { kind, summary, facts, subject } = rule
   const { source, handler } = state
   const own = { handler, ...facts(state, now) }
-  return { kind, source, subject: handler, summary: summary(state), facts: own }
+  return { kind, source, subject: subject?.(state) ?? handler, summary: summary(state), facts: own }
+}
+
+function breakerSummary({ source, health: { breaker } }: State): string {
+  const { dependency, phase } = breaker
+  return phase === 'isolated'
+    ? `${dependency} is isolated: ${source} waits`
+    : `The circuit breaker of ${dependency} is open: ${source} waits`
 }
