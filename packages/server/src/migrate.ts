@@ -11,6 +11,7 @@ import { AUDIT_KEY } from './migrations/0002-audit-key.ts'
 import { AUDIT_EXPORT } from './migrations/0003-audit-export.ts'
 import { AUDIT_UNMASKED } from './migrations/0004-audit-unmasked.ts'
 import { ALERT_ENDS } from './migrations/0005-alert-ends.ts'
+import { ALERT_FAILURES } from './migrations/0006-alert-failures.ts'
 
 const MIGRATIONS: SchemaMigrations = {
   ...SCHEMA,
@@ -20,6 +21,7 @@ const MIGRATIONS: SchemaMigrations = {
     '0003-audit-export': AUDIT_EXPORT,
     '0004-audit-unmasked': AUDIT_UNMASKED,
     '0005-alert-ends': ALERT_ENDS,
+    '0006-alert-failures': ALERT_FAILURES,
   },
 }
 

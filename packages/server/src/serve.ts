@@ -148,7 +148,7 @@ async function startRoles(
   const targets = roles.includes('watch') ? exportTargetsOf(config) : []
   const exports = startAuditExport({ pool: pools.own, targets, log })
   started.push([{ what: 'audit export', end: () => exports.stop() }])
-  const onAlerts = alertingOf(config, pools.own, catalog)
+  const onAlerts = alertingOf(config, pools.own, catalog, log)
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
   const onAutoReplay = recordAutoReplay(audit.write)
   const deps = { config, catalog, pool: pools.own, sources, roles, onAlerts, onAutoReplay, log }

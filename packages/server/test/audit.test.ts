@@ -161,6 +161,7 @@ describe('the schema', () => {
       '0003-audit-export',
       '0004-audit-unmasked',
       '0005-alert-ends',
+      '0006-alert-failures',
     ])
     const [first] = pools as [Pool, ...Pool[]]
     expect(await migrateServer(first)).toEqual([])

@@ -46,6 +46,35 @@ function problemsOf(raw: unknown, env: Readonly<Record<string, string>> = {}): r
   return []
 }
 
+describe('channels of alerts', () => {
+  const withAlerts = (alerts: object) => ({ ...SMALLEST, alerts })
+
+  test('may use valid private targets only, like the export of the audit log', () => {
+    const networks = ['10.0.0.0/99', '300.1.2.3', 'hooks internal']
+    const expected = "expected addresses, ranges such as '10.0.0.0/8', or host names"
+    for (const one of networks) {
+      expect(problemsOf(withAlerts({ allowPrivate: [one] }))).toEqual([
+        `alerts.allowPrivate: ${expected}`,
+      ])
+    }
+    expect(problemsOf(withAlerts({ allowPrivate: '10.0.0.0/8, hooks.internal, ::1' }))).toEqual([])
+    const webhook = { url: 'https://siem.test', secret: `whsec_${'A'.repeat(32)}` }
+    const audit = { export: { webhook: { ...webhook, allowPrivate: networks } } }
+    expect(problemsOf({ ...SMALLEST, audit })).toEqual([
+      `audit.export.webhook.allowPrivate: ${expected}`,
+    ])
+  })
+
+  test('send a DSN over http only if this is allowed', () => {
+    const dsn = 'http://hunter2@sentry.internal/2'
+    const problems = problemsOf(withAlerts({ sentry: [{ dsn }] }))
+    expect(problems).toEqual([
+      'alerts.sentry.0.dsn: expected a URL that begins with https://, or allowHttp: true',
+    ])
+    expect(problemsOf(withAlerts({ sentry: [{ dsn, allowHttp: true }] }))).toEqual([])
+  })
+})
+
 describe('placeholders', () => {
   const withUrl = (url: string) => ({ ...SMALLEST, database: { url } })
   const urlOf = (raw: unknown, env: Readonly<Record<string, string>>, cwd?: string) =>

@@ -1,14 +1,25 @@
 import type { AlertChannel, AlertNotice } from '@redrive/alerts'
 import type { Alert } from '@redrive/catalog'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { createAlerting } from '../src/alerts/deliver-alerts.ts'
 import { createDescribe, type DescribeDeps } from '../src/alerts/describe.ts'
-import { rejection, serverDatabase } from './database-stage.ts'
+import { serverDatabase } from './database-stage.ts'
 
 const pool = await serverDatabase('redrive_server_alerts')
 
 const received: (readonly AlertNotice[])[] = []
+const failures: string[] = []
 let isFailing = false
+/** Delays every delivery. */
+let during: Promise<void> | undefined
+
+/** 10 s: a busy machine needs longer than the second of the default. */
+const SOON = { timeout: 10_000 }
+
+const DOWN = Object.assign(new Error('hook.test responded with 503'), { status: 503 })
+const REJECTED = Object.assign(new Error('hook.test responded with 400'), { status: 400 })
+const TIMEOUT = new DOMException('The operation timed out', 'TimeoutError')
+let failure: Error = DOWN
 
 const channel = (address = 'https://hook.test/secret', batch = 100): AlertChannel => ({
   name: 'test',
@@ -17,7 +28,8 @@ const channel = (address = 'https://hook.test/secret', batch = 100): AlertChanne
   preview: () => '',
   async send(notices) {
     received.push(notices)
-    if (isFailing) throw new Error(`${address} responded with 500`)
+    await during
+    if (isFailing) throw failure
   },
   async close() {},
 })
@@ -34,8 +46,11 @@ const describeWith = (deps: Partial<DescribeDeps> = {}) =>
     publicUrl: 'https://redrive.test',
     ...deps,
   })
-const alerting = ({ channels = [channel()], perHour = 60 } = {}) =>
-  createAlerting({ pool, channels, describe: describeWith(), perHour })
+const alerting = ({ channels = [channel()], perHour = 60, waitMs = 30_000 } = {}) =>
+  createAlerting({
+    ...{ pool, channels, describe: describeWith(), perHour, waitMs },
+    onFailure: ({ name }, error) => void failures.push(`${name}: ${String(error)}`),
+  })
 
 const DEPTH: Alert = { kind: 'depth', source: 'orders', depth: 100 }
 const AGE: Alert = { kind: 'age', source: 'orders', ageMs: 1_800_000 }
@@ -47,9 +62,23 @@ const age = (by: string) =>
   pool.query(`update redrive_server.alert set held_at = held_at - interval '${by}',
     ended_at = ended_at - interval '${by}', started_at = started_at - interval '${by}'`)
 
+/** Lets the time of a claim or of a retry pass. */
+const expire = () =>
+  pool.query(`update redrive_server.alert set claimed_until = claimed_until - interval '1 hour'`)
+/** The time until the next attempt, in seconds. */
+const retryIn = async (): Promise<number> => {
+  const { rows } = await pool.query<{ seconds: number }>(
+    `select extract(epoch from max(claimed_until) - now())::float8 as seconds from redrive_server.alert`,
+  )
+  return rows[0]?.seconds ?? Number.NaN
+}
+
 beforeEach(async () => {
   received.length = 0
+  failures.length = 0
   isFailing = false
+  failure = DOWN
+  during = undefined
   await pool.query('delete from redrive_server.alert')
   await pool.query('delete from redrive_server.alert_channel')
 })
@@ -99,11 +128,16 @@ describe('the begin of an alert', () => {
     expect(messages()).toEqual([['depth firing']])
   })
 
-  test('is repeated by the next call when its delivery failed, with the same id', async () => {
+  test('is repeated a minute after its delivery failed, with the same id', async () => {
     const deliver = alerting()
     isFailing = true
-    expect((await rejection(deliver([DEPTH]))).message).toContain('500')
+    await deliver([DEPTH])
+    expect(failures).toEqual(['test: Error: hook.test responded with 503'])
     isFailing = false
+    await deliver([DEPTH])
+    expect(received).toHaveLength(1)
+    expect(await retryIn()).toBeGreaterThan(40)
+    await expire()
     await deliver([DEPTH])
     await deliver([DEPTH])
     expect(received).toHaveLength(2)
@@ -113,7 +147,7 @@ describe('the begin of an alert', () => {
   test('is delivered by another process when the claim of a crashed one has expired', async () => {
     const deliver = alerting()
     isFailing = true
-    await rejection(deliver([DEPTH]))
+    await deliver([DEPTH])
     isFailing = false
     await pool.query(`update redrive_server.alert set claimed_until = now() + interval '1 min'`)
     await deliver([DEPTH])
@@ -126,8 +160,74 @@ describe('the begin of an alert', () => {
   test('reaches other channels when one is down', async () => {
     const down = channel('https://down.test')
     const broken: AlertChannel = { ...down, send: () => Promise.reject(new Error('down')) }
-    await rejection(alerting({ channels: [broken, channel()] })([DEPTH]))
+    await alerting({ channels: [broken, channel()] })([DEPTH])
     expect(messages()).toEqual([['depth firing']])
+  })
+
+  test('does not wait for a slow channel, and is not sent to it again in the meantime', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const deliver = alerting({ waitMs: 1 })
+    during = promise
+    await deliver([DEPTH])
+    await deliver([DEPTH, AGE])
+    await vi.waitFor(() => expect(received).toHaveLength(1), SOON)
+    resolve()
+    await vi.waitFor(async () => {
+      await deliver([DEPTH, AGE])
+      expect(messages()).toEqual([['depth firing'], ['age firing']])
+    }, SOON)
+  })
+
+  test('that the channel may have accepted is repeated later each time, and counts for the limit', async () => {
+    const deliver = alerting({ perHour: 2 })
+    isFailing = true
+    failure = TIMEOUT
+    await deliver([DEPTH])
+    expect(await retryIn()).toBeLessThan(60)
+    await expire()
+    await deliver([DEPTH])
+    expect(await retryIn()).toBeGreaterThan(60)
+    await expire()
+    await deliver([DEPTH])
+    expect(received).toHaveLength(2)
+  })
+
+  test('is given up when the channel rejects it three times, and does not block others', async () => {
+    const strict: AlertChannel = {
+      ...channel('https://strict.test', 2),
+      async send(notices) {
+        if (notices.some(({ source }) => source === 's1')) throw REJECTED
+        received.push(notices)
+      },
+    }
+    const deliver = alerting({ channels: [strict], perHour: 10 })
+    const many = Array.from({ length: 5 }, (_, at): Alert => ({ ...DEPTH, source: `s${at}` }))
+    for (let call = 0; call < 4; call++) {
+      await deliver(many)
+      await expire()
+    }
+    const sources = received.flat().map(({ source }) => source)
+    expect(sources.sort()).toEqual(['s0', 's2', 's3', 's4'])
+    expect(failures).toHaveLength(3)
+    expect(failures[2]).toMatch(/Gave up .*s1.*responded with 400/)
+    await age('6 min')
+    await deliver([])
+    expect(received.flat().filter(({ status }) => status === 'resolved')).toHaveLength(4)
+  })
+
+  test('that two processes delivered does not end the alert', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    during = promise
+    const deliveries = [alerting()([DEPTH])]
+    await vi.waitFor(() => expect(received).toHaveLength(1), SOON)
+    await expire()
+    deliveries.push(alerting()([DEPTH]))
+    await vi.waitFor(() => expect(received).toHaveLength(2), SOON)
+    resolve()
+    await Promise.all(deliveries)
+    await age('6 min')
+    await alerting()([])
+    expect(messages().at(-1)).toEqual(['depth resolved'])
   })
 
   test('shares messages of the size that the channel accepts', async () => {
@@ -158,8 +258,9 @@ describe('the end of an alert', () => {
     await deliver([DEPTH])
     await age('6 min')
     isFailing = true
-    await rejection(deliver([]))
+    await deliver([])
     isFailing = false
+    await expire()
     await deliver([])
     expect(messages()).toEqual([['depth firing'], ['depth resolved'], ['depth resolved']])
   })
@@ -167,10 +268,11 @@ describe('the end of an alert', () => {
   test('is not delivered when the begin was not', async () => {
     const deliver = alerting()
     isFailing = true
-    await rejection(deliver([DEPTH]))
+    await deliver([DEPTH])
     isFailing = false
     received.length = 0
     await age('6 min')
+    await expire()
     await deliver([])
     expect(received).toEqual([])
   })
@@ -202,11 +304,29 @@ describe('the limit of messages', () => {
     expect(received).toHaveLength(5)
   })
 
+  test('does not hold back critical alerts, which are sent first; new kinds of failures are last', async () => {
+    const noise = Array.from(
+      { length: 5 },
+      (_, at): Alert => ({ kind: 'new_signature', source: 'orders', group: `g${at}` }),
+    )
+    const mismatch: Alert = { kind: 'replay_mismatch', source: 'orders', count: 1 }
+    const channels = [channel('https://one.test', 1)]
+    await alerting({ channels, perHour: 2 })([...noise, DEPTH, mismatch])
+    expect(messages().flat()).toEqual([
+      'replay_mismatch firing',
+      'depth firing',
+      'new_signature firing',
+    ])
+    await alerting({ channels, perHour: 2 })([{ ...mismatch, source: 'payments' }])
+    expect(messages().flat().at(-1)).toBe('replay_mismatch firing')
+  })
+
   test('does not hold back ends, and does not count failures', async () => {
     const deliver = alerting({ perHour: 1 })
     isFailing = true
-    await rejection(deliver([DEPTH]))
+    await deliver([DEPTH])
     isFailing = false
+    await expire()
     await deliver([DEPTH])
     await age('6 min')
     await deliver([])
@@ -227,6 +347,19 @@ test('the address of a channel is not stored, and ended alerts are deleted after
   await deliver([AGE])
   const left = await pool.query<{ key: string }>('select key from redrive_server.alert')
   expect(left.rows.map(({ key }) => key)).toEqual(['["age","orders",null]'])
+})
+
+test('the alerts of a removed channel are deleted after a day', async () => {
+  await alerting({ channels: [channel('https://removed.test')] })([DEPTH])
+  await alerting()([])
+  expect((await pool.query('select from redrive_server.alert')).rowCount).toBe(1)
+  await age('25 hours')
+  await pool.query(
+    `update redrive_server.alert_channel set hour_started_at = now() - interval '25 hours'`,
+  )
+  await alerting()([])
+  expect((await pool.query('select from redrive_server.alert')).rowCount).toBe(0)
+  expect((await pool.query('select from redrive_server.alert_channel')).rowCount).toBe(0)
 })
 
 describe('the content of an alert', () => {

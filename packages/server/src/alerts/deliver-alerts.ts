@@ -1,91 +1,60 @@
 import { createHash } from 'node:crypto'
-import type { AlertChannel, AlertNotice } from '@redrive/alerts'
+import { setTimeout as after } from 'node:timers/promises'
+import type { AlertChannel } from '@redrive/alerts'
 import type { Alert } from '@redrive/catalog'
 import type { Pool } from 'pg'
 import { runOn, type RunSql } from '../database.ts'
-import type { AlertContent, DescribeAlert } from './describe.ts'
+import { deliverTo } from './deliver-to.ts'
+import type { DescribeAlert } from './describe.ts'
 import {
-  CLAIM,
   DELETE_OLD,
+  DELETE_REMOVED,
+  DELETE_REMOVED_LIMITS,
   RECORD_ACTIVE,
   RECORD_ENDED,
-  RETURN_CLAIM,
-  RETURN_MESSAGE,
-  SET_DELIVERED,
-  TAKE_MESSAGE,
 } from './statements.ts'
 
 export interface AlertingOptions {
   readonly pool: Pool
   readonly channels: readonly AlertChannel[]
   readonly describe: DescribeAlert
-  /** Maximum number of messages with new alerts to one channel in an hour. */
+  /** Maximum number of messages with new alerts to one channel in an hour. Critical alerts are not limited. */
   readonly perHour: number
+  /** Receives each failed delivery. A later call repeats it. */
+  readonly onFailure: (channel: AlertChannel, error: unknown) => void
+  /** How long a call waits for slow deliveries, in ms (default 30,000). They continue without it. */
+  readonly waitMs?: number
 }
 
 /**
  * Delivers the begin and the end of each alert once to every channel. Each process calls it every minute with the
- * active alerts, also when there are none. Rejects when a delivery failed; the next call delivers the rest.
+ * active alerts, also when there are none. A failed delivery does not reject: the job that calls it would be retried
+ * within seconds.
  */
 export type DeliverAlerts = (alerts: readonly Alert[]) => Promise<void>
 
-/** 10 s for a delivery, including the DNS lookup. */
-const SEND_MS = 10_000
+/** 30 s: half of the timeout of the calling job. */
+const WAIT_MS = 30_000
 
 export function createAlerting(options: AlertingOptions): DeliverAlerts {
-  return async (alerts) => {
-    const deliveries = options.channels.map((channel) => deliverTo(options, channel, alerts))
-    const results = await Promise.allSettled(deliveries)
-    const errors = results.flatMap((one) =>
-      one.status === 'rejected' ? [one.reason as unknown] : [],
-    )
-    if (errors.length > 1)
-      throw new AggregateError(errors, 'Cannot deliver alerts to several channels.')
-    if (errors.length === 1) throw errors[0]
-  }
-}
-
-async function deliverTo(
-  { pool, describe, perHour }: AlertingOptions,
-  channel: AlertChannel,
-  alerts: readonly Alert[],
-): Promise<void> {
-  const target = hash(channel.address)
-  const active = new Map(alerts.map((alert) => [keyOf(alert), alert]))
-  const keys = [...active.keys()]
+  const { pool, channels, onFailure, waitMs = WAIT_MS } = options
   const run = runOn(pool)
-  await recordActive(run, target, keys)
-  const claimed = (mayBegin: boolean) =>
-    run<ClaimedAlert>(CLAIM, [target, keys, channel.batch, mayBegin])
-  const deliver = (rows: readonly ClaimedAlert[]) =>
-    postClaimed(run, target, channel, rows, (row) => contentOf(row, active, describe))
-  // Ends first: they are never limited, so that no incident stays open.
-  for (;;) {
-    const rows = await claimed(false)
-    if (rows.length === 0) break
-    await deliver(rows)
-  }
-  for (;;) {
-    const rows = await claimed(true)
-    if (rows.length === 0) return
-    const [isWithinLimit] = await run(TAKE_MESSAGE, [target, perHour])
-    if (isWithinLimit === undefined) return void (await returnClaim(run, target, rows))
-    try {
-      await deliver(rows)
-    } catch (error) {
-      await run(RETURN_MESSAGE, [target])
-      throw error
+  const targets = new Map(channels.map((channel) => [channel, hash(channel.address)]))
+  const running = new Map<AlertChannel, Promise<void>>()
+  return async (alerts) => {
+    const active = new Map(alerts.map((alert) => [keyOf(alert), alert]))
+    await run(DELETE_REMOVED, [[...targets.values()]])
+    await run(DELETE_REMOVED_LIMITS, [[...targets.values()]])
+    for (const [channel, target] of targets) {
+      await recordActive(run, target, [...active.keys()])
+      if (running.has(channel)) continue
+      const delivery = deliverTo({ ...options, run, channel, target }, active)
+        .catch((error: unknown) => onFailure(channel, error))
+        .finally(() => running.delete(channel))
+      running.set(channel, delivery)
     }
+    await atMost(waitMs, Promise.all(running.values()))
   }
-}
-
-interface ClaimedAlert {
-  readonly key: string
-  readonly id: string
-  /** What was delivered when the alert began. */
-  readonly content: AlertContent | null
-  readonly startedAt: number
-  readonly endedAt: number | null
 }
 
 /** Each statement is its own transaction: a transaction of several could not lock all rows in the order of their keys. */
@@ -95,43 +64,12 @@ async function recordActive(run: RunSql, target: string, keys: readonly string[]
   await run(DELETE_OLD, [target])
 }
 
-const returnClaim = (run: RunSql, target: string, rows: readonly ClaimedAlert[]) =>
-  run(RETURN_CLAIM, [target, rows.map(({ id }) => id)])
-
-async function contentOf(
-  { key, content, endedAt }: ClaimedAlert,
-  active: ReadonlyMap<string, Alert>,
-  describe: DescribeAlert,
-): Promise<AlertContent> {
-  return endedAt !== null && content !== null ? content : describe(active.get(key) as Alert)
-}
-
-async function postClaimed(
-  run: RunSql,
-  target: string,
-  channel: AlertChannel,
-  rows: readonly ClaimedAlert[],
-  describe: (row: ClaimedAlert) => Promise<AlertContent>,
-): Promise<void> {
-  try {
-    const contents = await Promise.all(rows.map(describe))
-    const notices = rows.map((row, place) => noticeOf(row, contents[place] as AlertContent))
-    await channel.send(notices, { signal: AbortSignal.timeout(SEND_MS) })
-    await run(SET_DELIVERED, [
-      target,
-      rows.map(({ id }) => id),
-      contents.map((one) => JSON.stringify(one)),
-    ])
-  } catch (error) {
-    await returnClaim(run, target, rows)
-    throw error
-  }
-}
-
-function noticeOf({ id, startedAt, endedAt }: ClaimedAlert, content: AlertContent): AlertNotice {
-  const status = endedAt === null ? 'firing' : 'resolved'
-  const [begin, at] = [startedAt, endedAt ?? startedAt].map(Math.round) as [number, number]
-  return { ...content, id, status, startedAt: begin, at }
+/** Waits for the work, and no longer than the time. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  const timer = new AbortController()
+  const timeout = after(ms, undefined, { signal: timer.signal }).catch(() => undefined)
+  await Promise.race([work, timeout])
+  timer.abort()
 }
 
 /** Identifies an alert. It does not contain the numbers, which change while the alert is active. */

@@ -33,6 +33,15 @@ const DESCRIPTIONS: { readonly [K in Kind]: Description<Extract<Alert, { readonl
   regressed: { severity: 'warning', summary: ({ source }, title) => `A resolved failure of ${source} is back${titled(title)}`, path: groupPage, runbook: 'RedriveRegressedSignature' },
 }
 
+/**
+ * Returns the place of an alert in the order of delivery: 0 for a critical one, which the limit does not hold back. New
+ * kinds of failures are last, because there may be many.
+ */
+export function urgencyOf({ kind }: Alert): number {
+  if (DESCRIPTIONS[kind].severity === 'critical') return 0
+  return kind === 'new_signature' ? 2 : 1
+}
+
 export interface DescribeDeps {
   readonly catalog: Pick<Catalog, 'group' | 'groups' | 'deadLetters'>
   /** Hides personal data in texts of messages. */

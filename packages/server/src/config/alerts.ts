@@ -1,6 +1,16 @@
 import { isEmailAddress } from '@redrive/alerts/internal'
 import { z } from 'zod'
-import { duration, flag, list, secret, secretUrl, share, text, whole } from './values.ts'
+import {
+  duration,
+  flag,
+  list,
+  privateTargets,
+  secret,
+  secretUrl,
+  share,
+  text,
+  whole,
+} from './values.ts'
 import { webhookTarget } from './webhook.ts'
 
 /** 20 of each kind: a server for more teams should use one webhook that distributes them. */
@@ -23,10 +33,18 @@ const pagerDuty = z.strictObject({
     .optional(),
 })
 
-const sentry = z.strictObject({
-  dsn: secretUrl(['https:', 'http:']).describe('DSN of a project'),
-  environment: text(64).describe('Environment of the issues. Default: none').optional(),
-})
+const sentry = z
+  .strictObject({
+    dsn: secretUrl(['https:', 'http:']).describe('DSN of a project. https, unless allowHttp'),
+    environment: text(64).describe('Environment of the issues. Default: none').optional(),
+    allowHttp: flag()
+      .describe('Allow a DSN with http. Default false: the key would be readable in transit')
+      .default(false),
+  })
+  .refine(({ dsn, allowHttp }) => allowHttp || dsn.reveal().startsWith('https:'), {
+    path: ['dsn'],
+    error: 'expected a URL that begins with https://, or allowHttp: true',
+  })
 
 const ADDRESS = 'expected e-mail addresses, such as "ops@example.com"'
 
@@ -70,14 +88,14 @@ export const alerts = z.strictObject({
   pagerduty: channels(pagerDuty).describe('Services of PagerDuty. Default: none').default([]),
   sentry: channels(sentry).describe('Projects of Sentry. Default: none').default([]),
   email: channels(email).describe('E-mail by SMTP. Default: none').default([]),
-  allowPrivate: list('networks')
+  allowPrivate: privateTargets()
     .describe(
       'Private networks and host names that channels may use, such as 10.1.2.0/24. Default: none',
     )
     .optional(),
   perHour: whole(1, 10_000)
     .describe(
-      'Maximum number of messages with new alerts to one channel in an hour (1–10,000, default 60). Further alerts wait. Ends of alerts are not limited',
+      'Maximum number of messages with new alerts to one channel in an hour (1–10,000, default 60). Further alerts wait. Critical alerts and ends are not limited',
     )
     .default(60),
   ...thresholds,

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { duration, list, secret, text } from './values.ts'
+import { duration, privateTargets, secret, text } from './values.ts'
 import { webhookFields } from './webhook.ts'
 
 const exported = z.strictObject({
@@ -9,7 +9,7 @@ const exported = z.strictObject({
   webhook: z
     .strictObject({
       ...webhookFields,
-      allowPrivate: list('networks')
+      allowPrivate: privateTargets()
         .describe('Private networks and host names that it may use. Default: none')
         .optional(),
     })

@@ -1,3 +1,4 @@
+import { allowProblem } from '@redrive/alerts/internal'
 import { isIP } from 'node:net'
 import { type Duration, parseDuration } from '@redrive/core'
 import { z } from 'zod'
@@ -115,6 +116,15 @@ export const list = (what: string) => {
     .transform((value) => (typeof value === 'string' ? value.split(',') : value))
     .transform((items) => items.map((item) => item.trim()))
     .refine((items) => items.length > 0 && items.every((item) => item !== ''), { error })
+}
+
+/** Private targets that connections may use: addresses, ranges and host names. */
+export const privateTargets = () => {
+  const error = "expected addresses, ranges such as '10.0.0.0/8', or host names"
+  return list('addresses, ranges or host names').refine(
+    (entries) => entries.every((entry) => allowProblem(entry) === undefined),
+    { error },
+  )
 }
 
 /** Fastify's names of private networks. */

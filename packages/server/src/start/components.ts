@@ -1,4 +1,5 @@
 import { createPrivateKey } from 'node:crypto'
+import type { AlertChannel } from '@redrive/alerts'
 import { type AutoReplayRun, catalog, type Catalog, type PayloadKeys } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
@@ -120,12 +121,16 @@ export function alertingOf(
   config: Config,
   pool: Pool,
   catalog: Catalog,
+  log: Log,
 ): DeliverAlerts | undefined {
   const publicUrl = publicUrlIn(config)
   const channels = channelsOf(config, publicUrl).map(({ channel }) => channel)
   if (channels.length === 0) return undefined
   const describe = createDescribe({ catalog, reading: readingOf(config), publicUrl })
-  return createAlerting({ pool, channels, describe, perHour: config.alerts.perHour })
+  const { perHour } = config.alerts
+  const onFailure = ({ name }: AlertChannel, error: unknown) =>
+    log.warn({ channel: name }, `Cannot send alerts to ${name}: ${String(error)}`)
+  return createAlerting({ pool, channels, describe, perHour, onFailure })
 }
 
 /** Starts the checkpoints of the audit log if the config has a key and a file for them. */
