@@ -4,7 +4,8 @@ import { alerts } from './alerts.ts'
 import { audit } from './audit.ts'
 import { auth, binding } from './auth.ts'
 import { fingerprints } from './fingerprints.ts'
-import { POSTGRES, source } from './source.ts'
+import { POSTGRES } from './brokers.ts'
+import { source } from './source.ts'
 import {
   address,
   duration,
