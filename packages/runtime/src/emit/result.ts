@@ -1,4 +1,10 @@
-import { type BreakerPhase, type Failure, type FailureCycle, FIRST_CYCLE } from '@redrive/core'
+import {
+  type BreakerPhase,
+  type Failure,
+  type FailureCycle,
+  FIRST_CYCLE,
+  RedriveError,
+} from '@redrive/core'
 import type { StoredDeadLetter, StoredReason } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
 
@@ -127,3 +133,9 @@ export const invalid = (error: unknown): Undelivered => {
   const why = beforeAnyAttempt('invalid', message)
   return { ...why, failure: { ...why.failure, class: 'schema' } }
 }
+
+/** Ends an attempt at the deadline of one of its events. */
+export const ABORTED: RedriveError = new RedriveError(
+  'ATTEMPT_TIMEOUT',
+  'An event of this batch was not accepted within maxWait. Increase maxWait, or use a faster sink.',
+)

@@ -1,34 +1,21 @@
-import {
-  type Decision,
-  type Delivery,
-  type Policy,
-  type Random,
-  RedriveError,
-  type RetryAt,
-} from '@redrive/core'
-import type { Clock } from '../clock.ts'
+import { type Decision, type Delivery, type RetryAt } from '@redrive/core'
 import { Dependency } from '../dependency.ts'
 import { GuardState } from '../guard-state.ts'
-import type { Sink } from '../ports/sink.ts'
 import { type Batch, Batches, halves, split } from './batches.ts'
 import { Deadlines } from './deadlines.ts'
 import { deliveryOf } from './event.ts'
 import { EventsInFlight } from './events-in-flight.ts'
-import { CLOSED, DELIVERED, OVERDUE, type Undelivered, type QueuedEvent } from './result.ts'
+import {
+  ABORTED,
+  CLOSED,
+  DELIVERED,
+  OVERDUE,
+  type Undelivered,
+  type QueuedEvent,
+} from './result.ts'
 import { SinkAttempts } from './sink-attempts.ts'
 import { SinkGuards } from './sink-guards.ts'
-
-export interface SinkQueueOptions {
-  readonly name: string
-  readonly sink: Sink
-  readonly policy: Policy
-  readonly clock: Clock
-  readonly random: Random
-  /** Maximum events in flight. */
-  readonly maxEvents: number
-  /** Called when an event does not reach the sink. `mayDrop`: the policy prefers to drop it. */
-  readonly onGivenUp: (queuedEvent: QueuedEvent, why: Undelivered, mayDrop: boolean) => void
-}
+import type { SinkQueueOptions } from './sink-queue-options.ts'
 
 /**
  * The queue of one sink: batches, attempts with a timeout, and the same decisions and guards as a
@@ -308,9 +295,3 @@ export class SinkQueue {
 }
 
 type Retry = Pick<RetryAt, 'failure' | 'delayMs'>
-
-/** Ends an attempt at the deadline of one of its events. */
-const ABORTED = new RedriveError(
-  'ATTEMPT_TIMEOUT',
-  'An event of this batch was not accepted within maxWait. Increase maxWait, or use a faster sink.',
-)
