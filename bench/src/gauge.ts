@@ -4,7 +4,7 @@ import type { Estimate } from './stats.ts'
 export interface Limit {
   /** Name in the verdict line: `retry-confirm.p99`. */
   readonly name: string
-  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'x'
+  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'requests' | 'x'
   readonly below: number
 }
 

@@ -22,6 +22,7 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['rabbitmq', () => import('./cases/rabbitmq.ts')],
   ['server', () => import('./cases/server.ts')],
   ['rabbitmq-telemetry', () => import('./cases/rabbitmq-telemetry.ts')],
+  ['sqs', () => import('./cases/sqs.ts')],
   ['rabbitmq-memory', () => import('./cases/rabbitmq-memory.ts')],
 ])
 

@@ -7,12 +7,14 @@ import { NATS } from './nats/main.ts'
 import { POSTGRES } from './postgres/main.ts'
 import { RABBITMQ } from './rabbitmq/main.ts'
 import { SERVER } from './server/main.ts'
+import { SQS } from './sqs/main.ts'
 
 export const SUBJECTS: readonly Subject[] = [
   RABBITMQ,
   POSTGRES,
   KAFKA,
   NATS,
+  SQS,
   EMISSION,
   CATALOG,
   SERVER,
