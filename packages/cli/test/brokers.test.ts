@@ -76,6 +76,26 @@ describe('the brokers of a config', () => {
     ])
   })
 
+  test('are one for all queues of SQS in a region', async () => {
+    const found = await brokersIn(
+      await config({
+        orders: { sqs: { queue: 'orders', region: 'eu-west-1' } },
+        mails: { sqs: { queue: 'mails', region: 'eu-west-1', deadLetters: 'failed' } },
+        others: { sqs: { queue: 'others', endpoint: 'http://localhost:9324' } },
+      }),
+    )
+    expect(found.flatMap(({ sqs = [] }) => sqs)).toEqual([
+      { queues: ['orders', 'mails'], region: 'eu-west-1', deadLetters: { mails: 'failed' } },
+      { queues: ['others'], endpoint: 'http://localhost:9324', deadLetters: {} },
+    ])
+    expect(brokerAt('sqs://eu-west-1?queue=orders')).toEqual({
+      sqs: { queues: ['orders'], region: 'eu-west-1' },
+    })
+    expect(brokerAt('sqs://localhost:9324?queue=a&queue=b')).toEqual({
+      sqs: { queues: ['a', 'b'], region: 'us-east-1', endpoint: 'http://localhost:9324' },
+    })
+  })
+
   test('are separate when their credentials differ', async () => {
     const brokers = ['one:9092']
     const found = await brokersIn(

@@ -133,6 +133,13 @@ describe('Amazon SQS', () => {
     expect([missing.code, other.code]).toEqual([EXIT.notFound, EXIT.notFound])
   }, 60_000)
 
+  test('a doctor checks the queues that the address names', async () => {
+    const { code, stdout } = await desk.redrive('doctor', `${address}?queue=${plain}`)
+    expect(code).toBe(EXIT.ok)
+    expect(stdout).toContain('sqs.max-receives')
+    expect(stdout).toContain('maxReceiveCount 2, crash limit 6')
+  }, 60_000)
+
   test('a server groups dead letters and messages that SQS moved, and each replay is handled once', async () => {
     await desk.serve({
       own: { sqs: { queue, endpoint, region: 'us-east-1' } },

@@ -39,4 +39,7 @@ export {
   exitCodeOf,
   type Report,
 } from './report.ts'
+export { SQS_CHECKS } from './sqs/checks.ts'
+export type { SqsFacts, SqsPolicyFacts, SqsQueueFacts, SqsSourceFacts } from './sqs/facts.ts'
+export { readSqs, type SqsOptions } from './sqs/read.ts'
 export type { TlsOptions } from './tls.ts'

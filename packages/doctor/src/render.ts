@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<Broker, string>> = {
   kafka: 'Kafka',
   nats: 'NATS JetStream',
   postgres: 'PostgreSQL',
+  sqs: 'Amazon SQS',
 }
 
 /** Returns the report in sections: one per broker, then the grade and the checks that limit it. */

@@ -4,6 +4,7 @@ import { NATS_CHECKS } from './nats/checks.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { FILLS } from './quote.ts'
 import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
+import { SQS_CHECKS } from './sqs/checks.ts'
 
 /** The description of a check, without its function. */
 export type CheckInfo = Omit<Check<never>, 'hits'>
@@ -14,6 +15,7 @@ export const ALL_CHECKS: readonly CheckInfo[] = [
   ...KAFKA_CHECKS,
   ...NATS_CHECKS,
   ...POSTGRES_CHECKS,
+  ...SQS_CHECKS,
 ].map(({ id, severity, caps, looksFor, why, fix }) => ({ id, severity, caps, looksFor, why, fix }))
 
 /** Returns a Markdown table of the checks of one broker, worst first. docs/doctor.md contains it, and a test compares them. */

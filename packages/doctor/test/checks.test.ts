@@ -9,9 +9,23 @@ import {
   type QueueFacts,
   RABBITMQ_CHECKS,
   type RabbitmqFacts,
+  SQS_CHECKS,
+  type SqsFacts,
+  type SqsQueueFacts,
   type TopicFacts,
 } from '../src/index.ts'
-import { DEAD_LETTERS, KAFKA, POSTGRES, queue, RABBITMQ, RETRY, SOURCE, topic } from './good.ts'
+import {
+  DEAD_LETTERS,
+  KAFKA,
+  POSTGRES,
+  queue,
+  RABBITMQ,
+  RETRY,
+  SOURCE,
+  SQS,
+  sqsQueue,
+  topic,
+} from './good.ts'
 import { idsIn } from './ids.ts'
 
 type Table<Facts> = Readonly<Record<string, readonly Partial<Facts>[]>>
@@ -310,6 +324,41 @@ const OF_POSTGRES: Table<PostgresFacts> = {
   ],
 }
 
+// ---- SQS --------------------------------------------------------------------------------------
+
+const sqsFacts = (
+  change: Partial<SqsQueueFacts>,
+  dead: Partial<SqsQueueFacts> = {},
+): Partial<SqsFacts> => {
+  const queue = { ...sqsQueue('orders'), ...change }
+  return { sources: [{ name: queue.name, queue, deadLetters: { ...sqsQueue('failed'), ...dead } }] }
+}
+const POLICY = { deadLetters: 'failed', maxReceives: 10 }
+const DAY_MS = 86_400_000
+
+const OF_SQS: Table<SqsFacts> = {
+  'sqs.unreadable': [UNREADABLE],
+  'sqs.nothing-looked-at': [{ sources: [] }],
+  'sqs.dead-letter-retention': [
+    sqsFacts({ policy: POLICY }, { retentionMs: 4 * DAY_MS }),
+    sqsFacts({ policy: POLICY }, { retentionMs: 3 * DAY_MS }),
+  ],
+  'sqs.visibility': [sqsFacts({ visibilityMs: 29_999 }), sqsFacts({ visibilityMs: 0 })],
+  'sqs.queue-missing': [
+    { sources: [{ name: 'orders', queue: undefined, deadLetters: undefined }] },
+  ],
+  'sqs.dead-letter-queue-missing': [
+    { sources: [{ name: 'orders', queue: sqsQueue('orders'), deadLetters: undefined }] },
+  ],
+  'sqs.dead-letter-size': [sqsFacts({}, { maxBytes: 262_144 })],
+  'sqs.fifo-without-policy': [sqsFacts({ name: 'orders.fifo', policy: undefined })],
+  'sqs.dead-letter-policy': [sqsFacts({}, { policy: POLICY })],
+  'sqs.max-receives': [sqsFacts({ policy: { ...POLICY, maxReceives: 5 } })],
+  'sqs.content-deduplication': [
+    sqsFacts({ name: 'orders.fifo', policy: POLICY, isDeduplicatedByBody: true }),
+  ],
+}
+
 // ---- all --------------------------------------------------------------------------------------
 
 function suite<Facts>(
@@ -343,6 +392,7 @@ function suite<Facts>(
 suite('RabbitMQ', RABBITMQ_CHECKS, RABBITMQ, OF_RABBITMQ)
 suite('Kafka', KAFKA_CHECKS, KAFKA, OF_KAFKA)
 suite('PostgreSQL', POSTGRES_CHECKS, POSTGRES, OF_POSTGRES)
+suite('Amazon SQS', SQS_CHECKS, SQS, OF_SQS)
 
 describe('no finding for', () => {
   const fine: readonly (readonly [string, RabbitmqFacts])[] = [

@@ -3,6 +3,8 @@ import type {
   PostgresFacts,
   QueueFacts,
   RabbitmqFacts,
+  SqsFacts,
+  SqsQueueFacts,
   TopicFacts,
 } from '../src/index.ts'
 
@@ -149,5 +151,23 @@ export const POSTGRES: PostgresFacts = {
     deadLetterRetentionMs: undefined,
     oldTransactionMs: 900_000,
   },
+  unreadable: [],
+}
+
+const DAY_MS = 86_400_000
+
+export const sqsQueue = (name: string): SqsQueueFacts => ({
+  name,
+  url: `https://sqs.eu-central-1.amazonaws.com/111122223333/${name}`,
+  retentionMs: (name === 'failed' ? 14 : 4) * DAY_MS,
+  visibilityMs: 30_000,
+  maxBytes: 1_048_576,
+  isDeduplicatedByBody: false,
+  policy: name === 'failed' ? undefined : { deadLetters: 'failed', maxReceives: 10 },
+})
+
+export const SQS: SqsFacts = {
+  sources: [{ name: 'orders', queue: sqsQueue('orders'), deadLetters: sqsQueue('failed') }],
+  expects: { crashLimit: 6, handlerTimeoutMs: 30_000 },
   unreadable: [],
 }

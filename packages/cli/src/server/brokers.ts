@@ -5,6 +5,7 @@ import type {
   NatsOptions,
   PostgresOptions,
   RabbitmqOptions,
+  SqsOptions,
 } from '@redrive/doctor'
 import type { Config } from '@redrive/server'
 import { CommandError, EXIT } from '../exit.ts'
@@ -26,6 +27,7 @@ const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
   'tls:': natsAt,
   'postgres:': ({ href }) => ({ postgres: { url: href } }),
   'postgresql:': ({ href }) => ({ postgres: { url: href } }),
+  'sqs:': sqsAt,
 }
 
 /** Reads `http://host:15672?vhost=/orders&queue=new`. */
@@ -101,12 +103,24 @@ function pairsIn(
   return first.map((value, at) => [value, second[at] ?? ''])
 }
 
+/** Reads `sqs://eu-central-1?queue=orders`. A host with a port is a server with the API of SQS, which needs any region. */
+function sqsAt({ hostname, host, port, searchParams }: URL): Brokers {
+  const queues = searchParams.getAll('queue')
+  return {
+    sqs:
+      port === ''
+        ? { queues, region: hostname }
+        : { queues, region: 'us-east-1', endpoint: `http://${host}` },
+  }
+}
+
 /** Returns the broker at an address. */
 export function brokerAt(address: string, tls?: Certificates): Brokers {
   const url = URL.parse(address)
   const read = url === null ? undefined : READERS[url.protocol]
   if (url === null || read === undefined) throw notAnAddress()
-  const { rabbitmq, kafka, nats, postgres } = read(url)
+  const { rabbitmq, kafka, nats, postgres, sqs } = read(url)
+  if (sqs !== undefined) return { sqs }
   const secure = withTls(tls)
   if (rabbitmq !== undefined) return { rabbitmq: { ...rabbitmq, ...secure } }
   if (postgres !== undefined) return { postgres: { ...postgres, ...secure } }
@@ -118,7 +132,7 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
 const notAnAddress = () =>
   new CommandError(
     EXIT.usage,
-    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092, nats://host:4222 or postgres://user@host/database.',
+    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092, nats://host:4222, postgres://user@host/database or sqs://eu-central-1?queue=orders.',
   )
 
 /** Returns each broker of a config once, with its sources, and the database of the server. */
@@ -154,6 +168,7 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     ),
     ...postgresOf('database.tls', database),
   ]
+  const sqs = Object.values(sources).flatMap((one) => (one.sqs === undefined ? [] : [one.sqs]))
   return [
     ...groupsOf(rabbitmqs, ({ amqp, tls }) => [amqp, tls]).map(rabbitmqsTogether),
     ...groupsOf(kafkas, ({ brokers, client }) => [brokers, client]).map(kafkasTogether),
@@ -161,6 +176,7 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     ...groupsOf(postgreses, (one) => one).flatMap(([first]) =>
       first === undefined ? [] : [{ postgres: first }],
     ),
+    ...groupsOf(sqs, ({ region, endpoint }) => [region, endpoint?.reveal()]).map(sqsTogether),
   ]
 }
 
@@ -250,4 +266,19 @@ function natsesTogether(all: readonly ReturnType<typeof natsOf>[]): Brokers {
 function kafkasTogether(all: readonly ReturnType<typeof kafkaOf>[]): Brokers {
   const { brokers = [], client = {} } = all[0] ?? {}
   return { kafka: { brokers, client, sources: all.map(({ source }) => source) } }
+}
+
+function sqsTogether(all: readonly NonNullable<SourceConfig['sqs']>[]): Brokers {
+  const { region, endpoint } = all[0] ?? {}
+  const sqs: SqsOptions = {
+    queues: all.map(({ queue }) => queue),
+    deadLetters: Object.fromEntries(
+      all.flatMap(({ queue, deadLetters }) =>
+        deadLetters === undefined ? [] : [[queue, deadLetters]],
+      ),
+    ),
+    ...(region === undefined ? {} : { region }),
+    ...(endpoint === undefined ? {} : { endpoint: endpoint.reveal() }),
+  }
+  return { sqs }
 }
