@@ -3,9 +3,9 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { ROOT, services } from '@redrive/dev-support'
-import { METRICS } from '@redrive/telemetry'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { parse, stringify } from 'yaml'
+import { knownMetrics } from './known-metrics.ts'
 
 interface Rule {
   readonly alert: string
@@ -185,19 +185,3 @@ describe('the alert rules', () => {
     },
   )
 })
-
-/** The metrics of the runtime, and those that the server declares. */
-function knownMetrics(): ReadonlySet<string> {
-  const ofRuntime = Object.entries(METRICS).map(([name, { kind, unit }]) => {
-    const suffix = `${unit === 's' ? '_seconds' : ''}${kind === 'counter' ? '_total' : ''}`
-    return `${name.replaceAll('.', '_')}${suffix}`
-  })
-  const ofServer = ['metrics', 'catalog-metrics'].flatMap((name) =>
-    [
-      ...readFileSync(join(ROOT, `packages/server/src/http/${name}.ts`), 'utf8').matchAll(
-        /'(redrive_[a-z_]+)'/g,
-      ),
-    ].map(([, metric = '']) => metric),
-  )
-  return new Set([...ofRuntime, ...ofServer])
-}

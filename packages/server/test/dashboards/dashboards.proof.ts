@@ -94,6 +94,18 @@ test.each(dashboards)('each query of $title returns data', async ({ panels }) =>
   expect(empty).toEqual([])
 })
 
+test('each alias has a value', async () => {
+  const text = readFileSync(join(ROOT, 'ops/prometheus/redrive.aliases.yaml'), 'utf8')
+  const names = [...text.matchAll(/- record: (\w+)/g)].map(([, name = '']) => name)
+  const empty: string[] = []
+  for (const name of names) {
+    const lines = await prometheus.range(name, span.fromMs, span.toMs)
+    if (!lines.some(hasValue)) empty.push(name)
+  }
+  expect(names.length).toBeGreaterThan(10)
+  expect(empty).toEqual([])
+})
+
 test('the dashboards are drawn to .reports/dashboards', async () => {
   await services('up', 'chromium')
   const executablePath = await services('do', 'chromium', 'path')

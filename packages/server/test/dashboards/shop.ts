@@ -93,6 +93,8 @@ function startEmitter(flags: Flags): Emitter {
     store: recordingDeadLetters(),
     queue: { maxEvents: 1_000, onFull: 'store' },
     rateLimit: { perSecond: 20 },
+    // Stored when they exceed the rate limit; others are dropped.
+    filter: { keep: [/^payment\./] },
     autoReplay: { schedule: '*/2 * * * * *' },
     policy: { retry: { attempts: 2, backoff: exponential({ base: '50ms', cap: '100ms' }) } },
   })
@@ -101,6 +103,7 @@ function startEmitter(flags: Flags): Emitter {
 function emitOne(events: Emitter): void {
   const event = { type: 'order.placed', data: {} }
   void events.emit(event)
+  void events.emit({ type: 'payment.taken', data: {} })
   void nonFailing(() => events.emit(event), { job: 'nightly-report' })
 }
 
