@@ -7,6 +7,7 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { watchAll } from '@redrive/runtime/internal'
+import { BoundedLabels } from './bounded-labels.ts'
 import {
   type Label,
   type Labels,
@@ -40,23 +41,26 @@ export function openTelemetry({
   tracer = trace.getTracer(NAME),
 }: OpenTelemetryOptions = {}): () => void {
   const instruments = instrumentsOf(meter)
+  const systemOf = systemAttributes()
+  const labels = new BoundedLabels()
   const duration = meter.createHistogram('messaging.process.duration', {
     unit: 's',
     description: rowOf('redrive.process.duration').meaning,
     advice: { explicitBucketBoundaries: [...(rowOf('redrive.process.duration').buckets ?? [])] },
   })
-  const around = tracer === false ? undefined : spansAround(tracer)
+  const around = tracer === false ? undefined : spansAround(tracer, systemOf)
   const timed: AroundRun = (info, run) => {
     const { result, onEnd } = around?.(info, run) ?? { result: run(), onEnd: () => undefined }
     return {
       result,
       onEnd: (ended) => {
         const { error, durationMs } = ended
+        const { source } = info.delivery
+        const own = error === undefined ? { source } : { source, error_type: typeOf(error.cause) }
         duration.record(durationMs / 1_000, {
-          ...systemAttributes(info.system),
+          ...systemOf(info.system),
           'messaging.operation.name': 'process',
-          'messaging.destination.name': info.delivery.source,
-          ...(error === undefined ? {} : { 'error.type': typeOf(error.cause) }),
+          ...attributesOf(labels.bound(own)),
         })
         onEnd(ended)
       },

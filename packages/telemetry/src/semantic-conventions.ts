@@ -1,16 +1,19 @@
+/** Returns the attribute with the name of the broker. */
+export type SystemAttributes = (system: string) => Readonly<Record<string, string>>
+
 /**
- * The attribute with the name of the broker. OpenTelemetry renamed `messaging.system`; users choose with
- * `OTEL_SEMCONV_STABILITY_OPT_IN`: absent: the old name, `messaging`: the new one, `messaging/dup`: both.
+ * Reads how the name of the broker is exported. OpenTelemetry renamed `messaging.system`; users choose with
+ * `OTEL_SEMCONV_STABILITY_OPT_IN`: absent: the old name, `messaging`: the new one, `messaging/dup`: both. Call it
+ * once, because it reads the environment, which is slow.
  */
 export function systemAttributes(
-  system: string,
   optIn: string = process.env['OTEL_SEMCONV_STABILITY_OPT_IN'] ?? '',
-): Readonly<Record<string, string>> {
+): SystemAttributes {
   const chosen = optIn.split(',').map((one) => one.trim())
   if (chosen.includes('messaging/dup')) {
-    return { 'messaging.system': system, 'messaging.system.name': system }
+    return (system) => ({ 'messaging.system': system, 'messaging.system.name': system })
   }
   return chosen.includes('messaging')
-    ? { 'messaging.system.name': system }
-    : { 'messaging.system': system }
+    ? (system) => ({ 'messaging.system.name': system })
+    : (system) => ({ 'messaging.system': system })
 }

@@ -13,19 +13,24 @@ import { parseTraceparent } from '@redrive/core/internal'
 import type { RedriveEvent } from '@redrive/runtime'
 import type { InstrumentedRun } from '@redrive/runtime/internal'
 import type { AroundRun } from './observe.ts'
-import { systemAttributes } from './semantic-conventions.ts'
+import type { SystemAttributes } from './semantic-conventions.ts'
 
 /**
  * Runs each handler in a span `process {source}`. The span begins a trace: a message may wait for days
  * before it runs. Links lead to the trace of the producer and to the run before.
  */
 export const spansAround =
-  (tracer: Tracer): AroundRun =>
+  (tracer: Tracer, systemOf: SystemAttributes): AroundRun =>
   (info, run) => {
     const { delivery, failures } = info
     const span = tracer.startSpan(
       `process ${delivery.source}`,
-      { kind: SpanKind.CONSUMER, root: true, links: linksOf(info), attributes: attributesOf(info) },
+      {
+        kind: SpanKind.CONSUMER,
+        root: true,
+        links: linksOf(info),
+        attributes: attributesOf(info, systemOf),
+      },
       ROOT_CONTEXT,
     )
     info.setTrace(traceparentOf(span.spanContext()))
@@ -45,10 +50,13 @@ export const spansAround =
     }
   }
 
-function attributesOf({ delivery, failures, handler, dependency, system }: InstrumentedRun) {
+function attributesOf(
+  { delivery, failures, handler, dependency, system }: InstrumentedRun,
+  systemOf: SystemAttributes,
+) {
   const { source, id, bytes, replayId } = delivery
   return {
-    ...systemAttributes(system),
+    ...systemOf(system),
     'messaging.operation.name': 'process',
     'messaging.operation.type': 'process',
     'messaging.destination.name': source,

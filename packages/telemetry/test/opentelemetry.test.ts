@@ -6,6 +6,7 @@ import {
 } from '@opentelemetry/sdk-metrics'
 import { business } from '@redrive/core'
 import { expect, it, onTestFinished } from 'vitest'
+import { LABEL_VALUES } from '../src/metrics.ts'
 import { openTelemetry } from '../src/opentelemetry.ts'
 import { PriceMismatch, shop } from './shop.ts'
 
@@ -75,4 +76,25 @@ it('exports counters, gauges and the duration with the names of OpenTelemetry', 
 
   await consumer.stop({ drain: 0 })
   expect(await pointsOf('redrive.circuit_breaker.call')).toMatchObject([{ value: 3 }])
+})
+
+it('limits the error types of the duration', async () => {
+  const pointsOf = metered()
+  const { clock, send, start } = shop()
+  let failures = 0
+  await start(
+    () => {
+      failures += 1
+      throw Object.assign(new Error('no'), { name: `Error${failures}` })
+    },
+    { classify: [business(Error)] },
+  )
+  for (let sent = 0; sent < LABEL_VALUES + 10; sent++) send('wrong')
+  await clock.settle()
+  const types = (await pointsOf('messaging.process.duration')).map(
+    ({ attributes }) => attributes['error.type'],
+  )
+  expect(failures).toBe(LABEL_VALUES + 10)
+  expect(types).toHaveLength(LABEL_VALUES + 1)
+  expect(types).toContain('other')
 })
