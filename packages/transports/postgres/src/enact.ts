@@ -1,4 +1,5 @@
 import type { Decision } from '@redrive/core'
+import { isRejectedByServer } from '@redrive/postgres-internal'
 import {
   type Destination,
   type Enactment,
@@ -95,3 +96,9 @@ export function encodeChanges(changes: readonly Change[]): string {
 
 /** Matches NUL and half of a surrogate pair, as JSON encodes them. */
 const UNSTORABLE = /\\u(?:0000|d[89a-f])/
+
+/** Returns the result of a change that the database did not apply, or may not have applied. */
+export const unfinished = (error: unknown): Enactment =>
+  isRejectedByServer(error)
+    ? { kind: 'refused', error, isTooLarge: false }
+    : { kind: 'unknown', error }

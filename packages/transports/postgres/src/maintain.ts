@@ -71,11 +71,32 @@ export async function maintain(
   return { partitionsCreated: made, partitionsDropped: dropped, rowsDeleted: deleted, skipped }
 }
 
+/** 1 hour. */
+const INTERVAL_MS = 3_600_000
+
+/** Runs the maintenance now and every hour, until the signal aborts. */
+export function maintainHourly(
+  pool: Pool,
+  options: MaintainOptions,
+  { signal, onError }: { readonly signal: AbortSignal; readonly onError: (error: unknown) => void },
+): void {
+  const run = () => {
+    maintain(pool, options, signal)
+      .then(({ skipped }) => (skipped.length > 0 ? verifyDaysAhead(pool) : undefined))
+      .catch((error: unknown) => {
+        if (!signal.aborted) onError(error)
+      })
+  }
+  run()
+  const timer = setInterval(run, INTERVAL_MS).unref()
+  signal.addEventListener('abort', () => clearInterval(timer))
+}
+
 /** 2 days: partitions are created a week ahead, so maintenance has failed for five days. */
 const MIN_DAYS_AHEAD = 2
 
 /** Throws when the partitions of the next days are missing. Their events would go to the default partition. */
-export async function verifyDaysAhead(pool: Pool): Promise<void> {
+async function verifyDaysAhead(pool: Pool): Promise<void> {
   const [[days] = ['8']] = await runStatement<[string]>(pool, DAYS_AHEAD, [])
   if (Number(days) > MIN_DAYS_AHEAD) return
   throw new RedriveError(

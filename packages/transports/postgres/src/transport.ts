@@ -17,9 +17,9 @@ import { type Claim, ClaimSchedule, NO_CLAIM } from './claim-schedule.ts'
 import { DatabaseClock, processTime } from './database-clock.ts'
 import { verifySchema } from './declare.ts'
 import { type ClaimedRow, type PostgresDelivery, toDelivery } from './delivery.ts'
-import { appliedResult, changeOf } from './enact.ts'
+import { appliedResult, changeOf, unfinished } from './enact.ts'
 import { renewLeases } from './leases.ts'
-import { maintain, verifyDaysAhead } from './maintain.ts'
+import { maintainHourly } from './maintain.ts'
 import { onWake } from './notify.ts'
 import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { CLOCK, RETAIN } from './sql/transport.ts'
@@ -30,8 +30,6 @@ import { type PendingEnactment, sendTurn } from './turn.ts'
 const MAX_ROWS = 500
 /** 2 s to return rows: a server that does not answer must not block closing. */
 const CLOSE_MS = 2_000
-/** 1 hour. */
-const MAINTAIN_MS = 3_600_000
 
 /**
  * A transport that sends one turn at a time to the database. A turn contains everything since the last one: the
@@ -59,7 +57,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   /** The lane after which the next claim starts; empty for all lanes. */
   #nextLane = ''
   #heartbeat: NodeJS.Timeout | undefined
-  #maintenanceTimer: NodeJS.Timeout | undefined
   #stopWaking: (() => void) | undefined
   #handler: string | undefined
 
@@ -92,22 +89,16 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   #maintainHourly(needs: TransportNeeds | undefined): void {
     const { pool, queue, deliveredRetentionMs } = this.#options
-    const runMaintenance = () => {
-      const reportError = (error: unknown) => {
-        if (this.#isClosed) return
-        this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error })
-      }
-      const retention = {
-        queue,
-        deliveredRetention: deliveredRetentionMs,
-        deadLetterRetention: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
-      }
-      maintain(pool, retention, this.#closing.signal)
-        .then(({ skipped }) => (skipped.length > 0 ? verifyDaysAhead(pool) : undefined))
-        .catch(reportError)
+    const retention = {
+      queue,
+      deliveredRetention: deliveredRetentionMs,
+      deadLetterRetention: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,
     }
-    runMaintenance()
-    this.#maintenanceTimer = setInterval(runMaintenance, MAINTAIN_MS).unref()
+    maintainHourly(pool, retention, {
+      signal: this.#closing.signal,
+      onError: (error) =>
+        this.#report({ type: 'user_code_failed', where: 'postgres.maintain', error }),
+    })
   }
 
   receive(receiver: Receiver<PostgresDelivery>): void {
@@ -149,8 +140,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     this.#isPaused = false
     this.#schedule.claimNow()
   }
-
-  // ---- turns ----------------------------------------------------------------------------------
 
   #requestTurn(): void {
     this.#isTurnRequested = true
@@ -250,8 +239,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     }
   }
 
-  // ---- leases ---------------------------------------------------------------------------------
-
   /** Renews the leases of older deliveries in flight, and reports those with another owner as lost. */
   async #onHeartbeat(): Promise<void> {
     this.#isRenewalDue = false
@@ -266,15 +253,12 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     }
   }
 
-  // ---- closing and reporting --------------------------------------------------------------------
-
   async close(): Promise<void> {
     this.#isPaused = true
     this.#closing.abort()
     this.#stopWaking?.()
     this.#schedule.stop()
     clearInterval(this.#heartbeat)
-    clearInterval(this.#maintenanceTimer)
     // Rows that are not returned by then become available when their lease expires.
     await withTimeout(this.#returnAll(), CLOSE_MS, () => undefined)
     this.#isClosed = true
@@ -308,12 +292,6 @@ type TransportEvent =
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
   | { readonly type: 'user_code_failed'; readonly where: string; readonly error: unknown }
-
-/** Returns the result of a change that the database did not apply, or may not have applied. */
-const unfinished = (error: unknown): Enactment =>
-  isRejectedByServer(error)
-    ? { kind: 'refused', error, isTooLarge: false }
-    : { kind: 'unknown', error }
 
 /** Creates a transport for a queue of the outbox. */
 export function postgres(options: PostgresOptions): PostgresTransport {
