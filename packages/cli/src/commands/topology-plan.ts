@@ -7,17 +7,22 @@ import {
   type Topology,
 } from '../composition/rabbitmq.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
-import type { CommonOptions, Io } from '../io.ts'
+import type { Io } from '../io.ts'
 import { hint, print } from '../print.ts'
 import { vhostIn } from '../server/brokers.ts'
 import { filledAddress } from '../server/address.ts'
+import {
+  createNatsTopology,
+  isNats,
+  type NatsTopologyOptions,
+  planNatsTopology,
+} from './topology-nats.ts'
 
-export interface PlanTopologyOptions extends CommonOptions {
-  /** The queue to consume. */
-  readonly queue: string
+export interface PlanTopologyOptions extends NatsTopologyOptions {
+  /** The queue to consume; required for RabbitMQ. */
+  readonly queue?: string
   /** The queue exists and is not changed. */
   readonly adopt?: boolean
-  readonly prefix?: string
   readonly type: QueueType
   readonly order: 'none' | 'lane'
 }
@@ -32,6 +37,7 @@ export async function planTopology(
   address: string,
   options: PrintTopologyOptions,
 ): Promise<ExitCode> {
+  if (isNats(address)) return planNatsTopology(io, options)
   const plan = await planOf(options)
   const definitions = definitionsOf(plan, vhostOf(address))
   const asText = options.format === 'definitions' ? JSON.stringify(definitions, null, 2) : undefined
@@ -44,7 +50,7 @@ export async function planTopology(
 }
 
 function flagsOf({ queue, adopt, prefix, type, order }: PlanTopologyOptions): string {
-  const flags = [`--queue ${shell(queue)}`, `--type ${type}`]
+  const flags = [`--queue ${shell(queue ?? '')}`, `--type ${type}`]
   if (order === 'lane') flags.push('--order lane')
   if (adopt) flags.push('--adopt')
   if (prefix !== undefined) flags.push(`--prefix ${shell(prefix)}`)
@@ -57,10 +63,12 @@ export async function createTopology(
   given: string,
   options: PlanTopologyOptions,
 ): Promise<ExitCode> {
+  if (isNats(given)) return createNatsTopology(io, given, options)
   const address = await filledAddress(io, given)
   vhostOf(address)
   const { applyTopology } = await loadRabbitMqTopology()
-  const { queue, adopt, prefix, type, order } = options
+  const { adopt, prefix, type, order } = options
+  const queue = queueIn(options)
   const parts = await applyTopology({
     ...{ url: address, queue, queueType: type, order },
     topology: adopt ? 'adopt' : 'declare',
@@ -87,7 +95,16 @@ interface Plan {
   readonly topology: Topology | undefined
 }
 
-async function planOf({ queue, adopt, prefix, type, order }: PlanTopologyOptions): Promise<Plan> {
+/** Returns the queue, which the address of a RabbitMQ broker requires. */
+function queueIn({ queue }: PlanTopologyOptions): string {
+  if (queue === undefined)
+    throw new CommandError(EXIT.usage, 'RabbitMQ needs --queue, the queue to consume.')
+  return queue
+}
+
+async function planOf(options: PlanTopologyOptions): Promise<Plan> {
+  const { adopt, prefix, type, order } = options
+  const queue = queueIn(options)
   if (queue === '' || prefix === '')
     throw new CommandError(
       EXIT.usage,
@@ -108,7 +125,7 @@ function vhostOf(address: string): string {
   if (url === null || !['amqp:', 'amqps:'].includes(url.protocol))
     throw new CommandError(
       EXIT.usage,
-      'Expected the address of a RabbitMQ broker, such as amqp://user:password@host:5672/vhost.',
+      'Expected the address of a RabbitMQ broker, such as amqp://user:password@host:5672/vhost, or of NATS, such as nats://host:4222.',
     )
   return vhostIn(address)
 }

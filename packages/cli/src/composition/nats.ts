@@ -1,6 +1,18 @@
+import type { applyTopology, planTopology } from '@redrive/nats'
 import { CommandError, EXIT } from '../exit.ts'
 import type { PeekTarget } from '../peek/read-queue.ts'
 import type { Certificates } from '../server/certificates.ts'
+
+/** Loads the topology of consumers of NATS JetStream. */
+export async function loadNatsTopology(): Promise<NatsTopology> {
+  const { applyTopology: apply, planTopology: plan } = await import('@redrive/nats')
+  return { applyTopology: apply, planTopology: plan }
+}
+
+interface NatsTopology {
+  readonly applyTopology: typeof applyTopology
+  readonly planTopology: typeof planTopology
+}
 
 /** Opens the stream of Redrive with the dead letters of a consumer. */
 export async function openNats(

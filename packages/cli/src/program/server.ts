@@ -135,7 +135,7 @@ function addTopology(root: Command, run: BindAction): void {
   forQueue(
     topology
       .command('plan <address>')
-      .description('print what a consumer of a RabbitMQ queue needs, without connecting'),
+      .description('print what a consumer of RabbitMQ or NATS needs, without connecting'),
   )
     .addOption(
       oneOf('--format <format>', 'shell commands, or definitions.json of RabbitMQ', [
@@ -151,7 +151,7 @@ function addTopology(root: Command, run: BindAction): void {
   forQueue(
     topology
       .command('apply <address>')
-      .description('create what a consumer of a RabbitMQ queue needs'),
+      .description('create what a consumer of RabbitMQ or NATS needs'),
   ).action(
     run<PlanTopologyOptions>(async (io, options, [address = '']) =>
       (await import('../commands/topology-plan.ts')).createTopology(io, address, options),
@@ -161,9 +161,13 @@ function addTopology(root: Command, run: BindAction): void {
 
 const forQueue = (command: Command): Command =>
   command
-    .requiredOption('--queue <name>', 'the queue to consume')
+    .option('--queue <name>', 'RabbitMQ: the queue to consume')
     .option('--adopt', 'the queue exists; create only the queues of Redrive next to it')
-    .option('--prefix <text>', 'text that the names of the queues of Redrive begin with')
+    .option('--prefix <text>', 'text that the names of the queues or streams of Redrive begin with')
+    .option('--stream <name>', 'NATS: the stream to consume')
+    .option('--consumer <name>', 'NATS: the durable consumer of the stream')
+    .addOption(several('--subject', 'NATS: subjects of a stream that does not exist yet'))
+    .option('--replicas <count>', 'NATS: copies of each message in new streams (1–5)', whole)
     .addOption(
       oneOf('--type <type>', 'type of the queue to consume', ['quorum', 'classic']).default(
         'quorum',

@@ -1,14 +1,9 @@
 import { RedriveError } from '@redrive/core'
 import {
-  AckPolicy,
-  type ConsumerConfig,
   type ConsumerInfo,
-  DiscardPolicy,
   JetStreamApiError,
   type JetStreamManager,
   jetstreamManager,
-  RetentionPolicy,
-  StorageType,
   type StreamConfig,
   type StreamInfo,
 } from '@nats-io/jetstream'
@@ -16,16 +11,21 @@ import type { NatsConnection } from '@nats-io/transport-node'
 import { messageOf } from './connection.ts'
 import type { ResolvedOptions, TopologyOptions } from './options.ts'
 import type { PullLimits } from './pull.ts'
-import { DUPLICATE_WINDOW_MS } from './topology.ts'
-import { checkConsumer, checkOwn, mismatch, missing, type NewStream, ownerOf } from './verify.ts'
+import {
+  consumerOf,
+  DRAIN_LEASE_MS,
+  type NewConsumer,
+  type NewStream,
+  retryConsumerOf,
+  streamsOf,
+  workerOf,
+  workQueueOf,
+} from './specs.ts'
+import { checkConsumer, checkOwn, mismatch, missing } from './verify.ts'
 
 /** 2.12: the first server with message schedules, which delay retries. */
 const OLDEST_SERVER = [2, 12] as const
 const NANOS_PER_MS = 1_000_000
-/** 20,000 unfinished messages of all processes together. The default of the server, 1,000, can stop a large group of consumers. */
-const MAX_ACK_PENDING = 20_000
-/** 30 s: the dead letters of a crashed control plane are available again soon. */
-const DRAIN_LEASE_MS = 30_000
 
 /** The API of the server for streams and consumers, without the check of the account: a user may not be allowed to read it. */
 export const managerOf = (connection: NatsConnection): Promise<JetStreamManager> =>
@@ -44,14 +44,14 @@ export async function declareForConsumer(
     (await streamInfo(manager, name)) ??
     (subjects === undefined || options.mode === 'verify'
       ? missing(`stream "${name}"`, subjects === undefined ? `Create it, or pass "subjects".` : '')
-      : await addStream(manager, { name, subjects: [...subjects], ...WORK_QUEUE }, options))
+      : await addStream(manager, workQueueOf(name, subjects), options))
   const consumer = await ensureConsumer(manager, name, consumerOf(options), options)
   checkConsumer(topology, consumer)
   await declareOwn(manager, stream, options)
   const retry = await ensureConsumer(
     manager,
     topology.retry.stream,
-    workerOf(topology.retry.consumer, [topology.retry.subject], options.leaseMs),
+    retryConsumerOf(options),
     options,
   )
   return { fresh: limitsOf(consumer), retries: limitsOf(retry) }
@@ -106,40 +106,17 @@ async function declareOwn(
   options: TopologyOptions,
 ): Promise<StreamInfo> {
   const { topology } = options
-  const { retry, dead } = topology
-  const shared = {
-    ...WORK_QUEUE,
-    num_replicas: options.replicas ?? num_replicas,
-    metadata: ownerOf(topology),
-  }
-  await ensureStream(manager, options, {
-    ...shared,
-    name: retry.stream,
-    subjects: [retry.subject, `${retry.delayed}.>`],
-    allow_msg_schedules: true,
-    // The server removes a schedule with a roll-up, and accepts schedules only in streams that discard old messages. The
-    // stream has no limits, so it discards nothing.
-    allow_rollup_hdrs: true,
-    discard: DiscardPolicy.Old,
-  })
-  const own = [dead.deadLetters, dead.quarantine, dead.confirmations]
-  const config = { ...shared, name: dead.stream, allow_msg_ttl: true, discard: DiscardPolicy.New }
+  const { retry, deadLetters } = streamsOf(topology, options.replicas ?? num_replicas)
+  await ensureStream(manager, options, retry)
   try {
-    return await ensureStream(manager, options, {
-      ...config,
-      subjects: [...own, ...dead.advisories],
-    })
+    return await ensureStream(manager, options, deadLetters)
   } catch (error) {
     if (!isSubjectOverlap(error)) throw error
-    return ensureStream(manager, options, { ...config, subjects: own })
+    const { advisories } = topology.dead
+    const subjects = deadLetters.subjects.filter((subject) => !advisories.includes(subject))
+    return ensureStream(manager, options, { ...deadLetters, subjects })
   }
 }
-
-const WORK_QUEUE = {
-  retention: RetentionPolicy.Workqueue,
-  storage: StorageType.File,
-  duplicate_window: DUPLICATE_WINDOW_MS * NANOS_PER_MS,
-} as const
 
 async function ensureStream(
   manager: JetStreamManager,
@@ -177,22 +154,6 @@ async function addStream(
     throw error
   }
 }
-
-type NewConsumer = Partial<ConsumerConfig> & { readonly durable_name: string }
-
-const consumerOf = ({ topology, filterSubjects, leaseMs }: ResolvedOptions): NewConsumer => ({
-  ...workerOf(topology.consumer, filterSubjects ?? [], leaseMs),
-})
-
-const workerOf = (name: string, subjects: readonly string[], leaseMs: number): NewConsumer => ({
-  durable_name: name,
-  ack_policy: AckPolicy.Explicit,
-  ack_wait: leaseMs * NANOS_PER_MS,
-  // Redrive counts deliveries itself. With a limit, the server would leave messages in the stream without a trace.
-  max_deliver: -1,
-  max_ack_pending: MAX_ACK_PENDING,
-  ...(subjects.length === 0 ? {} : { filter_subjects: [...subjects] }),
-})
 
 async function ensureConsumer(
   manager: JetStreamManager,

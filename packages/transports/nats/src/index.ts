@@ -1,4 +1,11 @@
 export { connectionOptions } from './address.ts'
+export {
+  type AppliedPart,
+  applyTopology,
+  type ApplyTopologyOptions,
+  type PlannedPart,
+  planTopology,
+} from './apply-topology.ts'
 export type { NatsDelivery, StoredPlace } from './delivery.ts'
 export type {
   Connect,

@@ -3,9 +3,9 @@ import type { JetStreamManager, StoredMsg, StreamConfig } from '@nats-io/jetstre
 import { existing } from './declare.ts'
 import { placed } from './delivery.ts'
 import { isRemoval, removalFrom } from './foreign.ts'
+import { readOwner } from './owner.ts'
 import { readDeadLetter } from './read.ts'
 import { DEAD_LETTERS, type Topology, topologyOf } from './topology.ts'
-import { readOwner } from './verify.ts'
 
 /** Reads the dead letters of a consumer without a consumer of its own: the server creates, counts and removes nothing. */
 export interface NatsPeek {

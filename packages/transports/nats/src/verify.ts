@@ -1,31 +1,8 @@
 import { RedriveError } from '@redrive/core'
-import {
-  AckPolicy,
-  type ConsumerInfo,
-  RetentionPolicy,
-  type StreamConfig,
-  type StreamInfo,
-} from '@nats-io/jetstream'
+import { AckPolicy, type ConsumerInfo, RetentionPolicy, type StreamInfo } from '@nats-io/jetstream'
+import { readOwner } from './owner.ts'
+import type { NewStream } from './specs.ts'
 import type { Topology } from './topology.ts'
-
-export type NewStream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>
-
-const STREAM = 'redrive.stream'
-const CONSUMER = 'redrive.consumer'
-
-/** Returns the metadata of the streams of Redrive for a consumer: names alone can belong to two consumers. */
-export const ownerOf = ({ stream, consumer }: Topology): Readonly<Record<string, string>> => ({
-  [STREAM]: stream,
-  [CONSUMER]: consumer,
-})
-
-/** Returns the consumer that a stream of Redrive belongs to; undefined: its metadata does not contain it. */
-export function readOwner(
-  metadata: Readonly<Record<string, string>> = {},
-): { readonly stream: string; readonly consumer: string } | undefined {
-  const { [STREAM]: stream, [CONSUMER]: consumer } = metadata
-  return stream === undefined || consumer === undefined ? undefined : { stream, consumer }
-}
 
 /** Rejects a stream that belongs to another consumer, or cannot store what Redrive writes to it. */
 export function checkOwn(topology: Topology, { config }: StreamInfo, wanted: NewStream): void {
@@ -43,7 +20,7 @@ export function checkOwn(topology: Topology, { config }: StreamInfo, wanted: New
       `${name} has retention "${config.retention}", and Redrive needs a work queue.`,
       'Pass another "prefix".',
     )
-  const needed = (wanted.subjects ?? []).filter((subject) => !dead.advisories.includes(subject))
+  const needed = wanted.subjects.filter((subject) => !dead.advisories.includes(subject))
   const absent = needed.find((subject) => !subjects.includes(subject))
   if (absent !== undefined)
     throw mismatch(`${name} does not contain the subject "${absent}".`, 'Add it to the stream.')
