@@ -7,6 +7,7 @@ import {
   movedTo,
   SETTLED,
   serializeConfirmation,
+  type TransportNeeds,
 } from '@redrive/runtime'
 import { copyOf, type Field, QUARANTINED, type RedisStreamDelivery } from './delivery.ts'
 import type { EndResult, EntryEnd, Member, Target } from './server.ts'
@@ -14,6 +15,15 @@ import type { Topology } from './topology.ts'
 
 /** 14 days: a control plane that was stopped for longer gets the outcome from the inbox or an operator. */
 const CONFIRMATIONS_MS = 1_209_600_000
+
+/** Ten years. A longer retention is none. */
+const MAX_RETENTION_MS = 315_360_000_000
+
+/** Returns the retention of dead letters in ms; 0: no limit. */
+export function retentionOf(needs: TransportNeeds | undefined): number {
+  const retentionMs = needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
+  return retentionMs > MAX_RETENTION_MS ? 0 : Math.max(1, retentionMs)
+}
 
 export interface EnactDeps {
   readonly member: Member

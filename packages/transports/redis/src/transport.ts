@@ -13,7 +13,7 @@ import {
 import { isUnfinished, Leases, withTimeout } from '@redrive/runtime/internal'
 import { CAPABILITIES } from './capabilities.ts'
 import { type RedisStreamDelivery, toDelivery } from './delivery.ts'
-import { enactOn } from './enact.ts'
+import { enactOn, retentionOf } from './enact.ts'
 import { Ends } from './ends.ts'
 import { type RedisStreamOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { type TransportEvent, wrongType } from './reports.ts'
@@ -28,8 +28,6 @@ const IDLE_CAP_MS = 100
 const ENDED_LEASES_MS = 1_000
 /** 2 s to return messages: a server that does not respond must not block closing. */
 const CLOSE_MS = 2_000
-/** Ten years. A longer retention is none. */
-const MAX_RETENTION_MS = 315_360_000_000
 
 /** A transport that claims entries of a consumer group. The client of the caller is shared, and never blocked. */
 export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
@@ -47,6 +45,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   #needs: TransportNeeds | undefined
   #limit = 1
   #isPaused = false
+  #isReadDue = false
   #isClosed = false
   #reading: Promise<void> | undefined
   #cancelPoll: (() => void) | undefined
@@ -78,14 +77,10 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   async open(needs?: TransportNeeds): Promise<void> {
     this.#needs = needs
     try {
-      await this.#declare(this.#options.from === 'latest' ? '$' : '0')
+      await this.#member.declare(['0', this.#options.from === 'latest' ? '$' : '0'])
     } catch (error) {
       throw isReply(error, 'WRONGTYPE') ? wrongType(this.source, error) : error
     }
-  }
-
-  #declare(start: '0' | '$'): Promise<void> {
-    return this.#member.declare(['0', start])
   }
 
   receive(receiver: Receiver<RedisStreamDelivery>): void {
@@ -102,19 +97,14 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
       member: this.#member,
       topology: this.#topology,
       handler: this.#needs?.handler,
-      retentionMs: this.#retentionMs,
+      retentionMs: retentionOf(this.#needs),
       end: (end) => this.#ends.add(end),
       now: () => systemClock.now(),
     })
     if (!isUnfinished(enactment)) this.#leases.delete(delivery)
     else if (enactment.kind === 'unknown') this.#unknown.add(delivery)
-    this.#read()
+    this.#readSoon()
     return enactment
-  }
-
-  get #retentionMs(): number {
-    const retentionMs = this.#needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY
-    return retentionMs > MAX_RETENTION_MS ? 0 : Math.max(1, retentionMs)
   }
 
   limit(count: number): void {
@@ -140,6 +130,16 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     this.#cancelPoll?.()
     this.#cancelPoll = undefined
     this.#read()
+  }
+
+  /** Reads after all results of this turn. They have one response, and the next claim uses all their slots. */
+  #readSoon(): void {
+    if (this.#isReadDue) return
+    this.#isReadDue = true
+    setImmediate(() => {
+      this.#isReadDue = false
+      this.#read()
+    })
   }
 
   #read(): void {
@@ -195,7 +195,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   /** Creates a group that was removed with its stream. It starts at the first entry: none is skipped. */
   async #recreate(): Promise<void> {
     try {
-      await this.#declare('0')
+      await this.#member.declare(['0', '0'])
       this.#report({ type: 'topic_recreated', where: this.source })
     } catch (error) {
       this.#setConnectionState(error)
