@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import type { IoredisClient, Script } from '@redrive/redis-internal'
+import type { IoredisClient, NodeRedisClient, Script, ScriptInput } from '@redrive/redis-internal'
 import type { Transport } from '@redrive/runtime'
 import type { SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
-import type { Redis } from 'ioredis'
+import type { Cluster, Redis } from 'ioredis'
 import {
   type RedisStreamOptions,
   redisStream,
@@ -13,7 +13,6 @@ import { CLAIM, END, HAND_OFF } from '../src/scripts.ts'
 
 export interface RedisWorld extends TransportFixture {
   readonly stream: string
-  readonly client: Redis
   transport(fault?: TransportFault, options?: Partial<RedisStreamOptions>): Transport
   /** Drops the response of the next claim: the server grants entries that never arrive. */
   dropClaim(transport: Transport): void
@@ -26,8 +25,11 @@ const OTHER = 'shipping'
 /** 1 s: the shortest lease that a transport accepts. */
 const SHORT_LEASE_MS = 1_000
 
-/** A new stream, with transports whose requests a test can observe and cut. */
-export function redisWorld(client: Redis, defaults: Partial<RedisStreamOptions> = {}): RedisWorld {
+/**
+ * A new stream, with transports whose requests a test can observe and cut. With a client of `@redis/client`, transports
+ * use that one.
+ */
+export function redisWorld(client: Redis | Cluster, nodeRedis?: NodeRedisClient): RedisWorld {
   const stream = `orders-${randomUUID()}`
   const processes = new Map<Transport, Process>()
   let isRefusing = true
@@ -39,19 +41,19 @@ export function redisWorld(client: Redis, defaults: Partial<RedisStreamOptions> 
   ): Transport {
     const process = new Process(client, stream, group, fault, () => isRefusing)
     const made = redisStream({
-      ...{ client: process.client, stream, group, timeout: '30s' },
-      ...defaults,
+      client: nodeRedis === undefined ? process.client : process.nodeRedis(nodeRedis),
+      ...{ stream, group, timeout: '30s' },
       ...options,
     })
     processes.set(made, process)
     return made
   }
 
-  const sourceOf = (group: string) => redisStreamSource({ client, stream, group, timeout: '30s' })
+  const sourceOf = (group: string) =>
+    redisStreamSource({ client: nodeRedis ?? client, stream, group, timeout: '30s' })
 
   return {
     stream,
-    client,
     transport: (fault, options) => transportOf(GROUP, fault, options),
     lease: {
       ms: SHORT_LEASE_MS,
@@ -71,13 +73,20 @@ export function redisWorld(client: Redis, defaults: Partial<RedisStreamOptions> 
       isRefusing = false
     },
     async close() {
-      const keys = await client.keys(`{${stream}}:*`)
-      await client.del(stream, ...keys)
+      const keys = [GROUP, OTHER].flatMap((group) => {
+        const { group: _, ...named } = topologyOf(stream, group)
+        return Object.values(named)
+      })
+      await client.del(keys)
     },
   }
 }
 
-async function sendTo(client: Redis, stream: string, message: SentMessage): Promise<string> {
+async function sendTo(
+  client: Redis | Cluster,
+  stream: string,
+  message: SentMessage,
+): Promise<string> {
   const { bytes, key, headers = {}, contentType, type } = message
   const fields: (string | Buffer)[] = [
     'body',
@@ -91,7 +100,7 @@ async function sendTo(client: Redis, stream: string, message: SentMessage): Prom
 }
 
 /** Counts messages that are not done: unread, in flight, and retries. */
-async function backlogOf(client: Redis, stream: string): Promise<number> {
+async function backlogOf(client: Redis | Cluster, stream: string): Promise<number> {
   const { own, retry } = topologyOf(stream, GROUP)
   const counted = await client.eval(BACKLOG, 3, own, stream, retry, GROUP)
   return Number(counted)
@@ -115,7 +124,7 @@ type Arguments = readonly (string | Buffer)[]
 /** The process of a transport, which can crash. Its scripts are observed on their way to the server. */
 class Process {
   readonly client: IoredisClient
-  readonly #redis: Redis
+  readonly #redis: Redis | Cluster
   readonly #streams: readonly string[]
   readonly #group: string
   readonly #fault: TransportFault | undefined
@@ -126,7 +135,7 @@ class Process {
   #dropped: Script | undefined
 
   constructor(
-    redis: Redis,
+    redis: Redis | Cluster,
     stream: string,
     group: string,
     fault: TransportFault | undefined,
@@ -150,6 +159,22 @@ class Process {
       evalBuffer: run('eval', 'callBuffer'),
     }
     this.client = methods
+  }
+
+  /** Returns a client with the requests of the process on a client of the other library. */
+  nodeRedis(real: NodeRedisClient): NodeRedisClient {
+    const observed = ({ evalSha, eval: evaluate }: Pick<NodeRedisClient, 'evalSha' | 'eval'>) => ({
+      evalSha: (sha: string, input: ScriptInput) =>
+        this.#run(sha, input.arguments, () => evalSha(sha, input)),
+      eval: (text: string, input: ScriptInput) =>
+        this.#run(text, input.arguments, () => evaluate(text, input)),
+    })
+    const bound = (one: Pick<NodeRedisClient, 'evalSha' | 'eval'>) =>
+      observed({ evalSha: one.evalSha.bind(one), eval: one.eval.bind(one) })
+    return {
+      ...bound(real),
+      withTypeMapping: (types) => bound(real.withTypeMapping?.(types) ?? real),
+    }
   }
 
   /** Ends the process like `kill -9`: nothing more is sent, and no response is received. */
