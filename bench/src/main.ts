@@ -20,6 +20,7 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['kafka-poison', () => import('./cases/kafka-poison.ts')],
   ['postgres', () => import('./cases/postgres.ts')],
   ['rabbitmq', () => import('./cases/rabbitmq.ts')],
+  ['redis', () => import('./cases/redis.ts')],
   ['server', () => import('./cases/server.ts')],
   ['rabbitmq-telemetry', () => import('./cases/rabbitmq-telemetry.ts')],
   ['sqs', () => import('./cases/sqs.ts')],
