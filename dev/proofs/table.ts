@@ -51,7 +51,7 @@ const faults = (name: string) => [`faults/src/${name}/main.ts`, ...FAULTS_ENTRY]
  */
 const FAULTS_ENTRY = ['faults/src/main.ts', 'faults/src/subjects.ts'].map(textOf)
 const DEMO_SERVERS = ['rabbitmq', 'postgres', 'kafka']
-const CLUSTERS = ['rabbitmq-cluster', 'kafka-cluster']
+const CLUSTERS = ['rabbitmq-cluster', 'kafka-cluster', 'redis-cluster']
 const SIMULATION = ['simulation/src/main.ts']
 const README = [
   'README.md',
@@ -92,11 +92,11 @@ export const PROOFS: readonly Proof[] = [
   { name: 'give-up-full', tier: 'nightly', isServerless: true, minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'store-kills', tier: 'nightly', minutes: 1, command: vitest('packages/stores/file/test/processes.test.ts'), starts: [], shows: 'the file store keeps everything acknowledged in 20 kills; the merge tier has 8' },
-  { name: 'contract-modes', tier: 'nightly', minutes: 3, command: vitest('packages/transports/postgres/test/contract-15.proof.ts packages/transports/kafka/test/contract-transactions.proof.ts packages/transports/nats/test/retention.proof.ts'), starts: [], shows: 'the whole contract on the oldest PostgreSQL, with transactions of Kafka, and on work queues and interest streams of NATS; the gate has PostgreSQL 18, and the hand-offs of the others' },
+  { name: 'contract-modes', tier: 'nightly', minutes: 3, command: vitest('packages/transports/postgres/test/contract-15.proof.ts packages/transports/kafka/test/contract-transactions.proof.ts packages/transports/nats/test/retention.proof.ts packages/transports/redis/test/contract-node-redis.proof.ts'), starts: [], shows: 'the whole contract on the oldest PostgreSQL, with transactions of Kafka, on work queues and interest streams of NATS, and with the client @redis/client; the gate has PostgreSQL 18, and the hand-offs of the others' },
   { name: 'hostile-postgres', tier: 'nightly', minutes: 5, command: HOSTILE, starts: [], shows: 'the tests of the outbox pass on databases whose defaults change dates, bytes, texts, names and isolation' },
   { name: 'postgres-pooler', tier: 'nightly', minutes: 1, command: vitest('packages/transports/postgres/test/pooler.proof.ts'), starts: [], stops: ['pgbouncer'], shows: 'behind PgBouncer in transaction mode: claims, leases, lanes, inbox, producer and maintenance, with and without listen' },
   { name: 'postgres-orms', tier: 'nightly', minutes: 0.7, command: vitest('packages/transports/postgres/test/orm.proof.ts'), starts: [], shows: 'events are added in transactions of Prisma, TypeORM and MikroORM, and undone by their rollback' },
-  { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed' },
+  { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed, and on a Redis Cluster' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
   { name: 'cli-size', tier: 'nightly', minutes: 2, command: vitest('packages/cli/test/packed.proof.ts'), starts: [], shows: 'npx redrive installs one package of at most 15 MB, peeks within 5 s, and names what other commands need' },
@@ -114,6 +114,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'faults-nats-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults nats --quick', starts: faults('nats'), stops: ['nats-cluster'], shows: 'NATS JetStream: the same, with the loss of one server of three' },
   { name: 'faults-sqs-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults sqs --quick', starts: faults('sqs'), stops: ['elasticmq-restarts'], shows: 'Amazon SQS (ElasticMQ): the same, with messages that are delivered twice' },
+  { name: 'faults-redis-quick', tier: 'nightly', minutes: 5, command: 'pnpm faults redis --quick', starts: faults('redis'), stops: ['redis-pair'], shows: 'Redis: the same, with a fail-over to a replica that is behind' },
   { name: 'faults-emission-quick', tier: 'nightly', minutes: 1, command: 'pnpm faults emission --quick', starts: faults('emission'), shows: 'sinks and stores under outages and kills, short form' },
   { name: 'faults-catalog-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults catalog --quick', starts: faults('catalog'), shows: 'kill at every point of the replay protocol, short form' },
   { name: 'faults-server-quick', tier: 'nightly', minutes: 2.5, command: 'pnpm faults server --quick', starts: faults('server'), shows: 'the server killed, attacked and loaded, short form' },
@@ -121,14 +122,15 @@ export const PROOFS: readonly Proof[] = [
   { name: 'demo-parcel', tier: 'nightly', minutes: 0.1, command: demo('parcel-service'), servers: DEMO_SERVERS, starts: demoStarts('parcel-service'), shows: 'ordered parcels on Kafka' },
   { name: 'demo-payment', tier: 'nightly', minutes: 0.1, command: demo('payment-service'), servers: DEMO_SERVERS, starts: demoStarts('payment-service'), shows: 'payments whose log sink is down' },
   { name: 'demo-profile', tier: 'nightly', minutes: 0.1, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
+  { name: 'demo-shipping', tier: 'nightly', minutes: 0.1, command: demo('shipping-service'), servers: ['redis'], starts: demoStarts('shipping-service'), shows: 'orders of an existing Redis stream, and failed jobs of BullMQ' },
   { name: 'demo-triage', tier: 'nightly', minutes: 0.1, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
   { name: 'node-22', tier: 'nightly', minutes: 15, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
   { name: 'faults-mutants', tier: 'nightly', minutes: 33, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },
   { name: 'storm-grid-full', tier: 'release', minutes: 25, command: 'pnpm simulate storm --grid', starts: SIMULATION, shows: 'no retry storm at every rate, number of consumers, timeout and outage' },
-  ...['rabbitmq', 'kafka', 'nats', 'sqs', 'postgres', 'emission', 'catalog', 'server', 'alerts'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
-  ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'rabbitmq-telemetry', 'kafka', 'kafka-poison', 'postgres', 'sqs', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
+  ...['rabbitmq', 'kafka', 'nats', 'sqs', 'redis', 'postgres', 'emission', 'catalog', 'server', 'alerts'].map((name): Proof => ({ name: `faults-${name}`, tier: 'release', minutes: 20, command: `pnpm faults ${name}`, starts: faults(name), shows: `${name}: all fault scenarios at full size` })),
+  ...['core', 'file-store', 'emission', 'rabbitmq', 'rabbitmq-memory', 'rabbitmq-telemetry', 'kafka', 'kafka-poison', 'postgres', 'redis', 'sqs', 'catalog', 'server'].map((name): Proof => ({ name: `bench-${name}`, tier: 'release', minutes: 20, command: `pnpm bench ${name}`, starts: [`bench/src/cases/${name}.ts`], shows: `${name}: cost compared with the bare client and with peers, judged` })),
   { name: 'mutate', tier: 'release', minutes: 60, command: 'pnpm mutate', starts: [], shows: 'the tests of core notice changes of its code' },
   { name: 'console-triage', tier: 'release', minutes: 8, command: vitest('packages/console/test/browser/triage.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the same with 40,000 dead letters' },
   { name: 'console-speed', tier: 'release', minutes: 30, command: vitest('packages/console/test/browser/speed.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the same with 5,000,000 dead letters, a list of 100,000 rows and an hour of updates' },

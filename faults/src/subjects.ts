@@ -6,6 +6,7 @@ import { KAFKA } from './kafka/main.ts'
 import { NATS } from './nats/main.ts'
 import { POSTGRES } from './postgres/main.ts'
 import { RABBITMQ } from './rabbitmq/main.ts'
+import { REDIS } from './redis/main.ts'
 import { SERVER } from './server/main.ts'
 import { SQS } from './sqs/main.ts'
 
@@ -15,6 +16,7 @@ export const SUBJECTS: readonly Subject[] = [
   KAFKA,
   NATS,
   SQS,
+  REDIS,
   EMISSION,
   CATALOG,
   SERVER,
