@@ -24,7 +24,7 @@ export function readFastifyOptions(options: RedriveFastifyOptions): ResolvedFast
 }
 
 function readWhole(section: Section): ResolvedHealth {
-  const health = readHealth(section)
+  const health = readHealth(section, 'started')
   section.end()
   return health
 }

@@ -23,12 +23,12 @@ export class RedriveHealth {
   }
 
   /**
-   * Returns `up` while every consumer is up, with the reasons of each consumer. `ready` has the same values as for
+   * Returns `up` while no consumer is down, with the reasons of each consumer. `ready` has the same values as for
    * `healthHandler`.
    */
   isHealthy<const Key extends string>(
     key: Key,
-    { ready = 'up' }: Pick<HealthOptions, 'ready'> = {},
+    { ready = 'consuming' }: Pick<HealthOptions, 'ready'> = {},
   ): RedriveHealthResult<Key> {
     const { status, body } = readinessOf(this.#consumers, ready)
     const result = { status: status === 200 ? 'up' : 'down', consumers: body.consumers } as const

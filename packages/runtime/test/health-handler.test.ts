@@ -170,6 +170,18 @@ it('is down while the breaker is open, and live', async () => {
   expect(await read('/healthz/live')).toEqual([200, { status: 'up' }])
 })
 
+it('is ready with a message whose cause is not known, and not ready while it is down', async () => {
+  const { consumers, read } = await service(rejectBad)
+  await consumers.start()
+  const consumer = consumers.running.get('orders')
+  const health = consumer?.health.bind(consumer)
+  Object.assign(consumer ?? {}, { health: () => ({ ...health?.(), status: 'degraded' }) })
+  expect((await read('/healthz/ready'))[0]).toBe(200)
+  Object.assign(consumer ?? {}, { health })
+  consumer?.pause()
+  expect((await read('/healthz/ready'))[0]).toBe(503)
+})
+
 it.each([
   // ready, before the start, up, degraded, down, after the stop
   ['up', [503, 200, 503, 503, 503]],

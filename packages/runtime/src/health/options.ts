@@ -9,7 +9,8 @@ export interface HealthOptions {
   readonly path?: string
   /**
    * When the process is ready. `up`: every consumer is up. `consuming`: no consumer is down. `started`: from the
-   * start of the consumers until they stop, for a process that also serves requests. Default `up`.
+   * start of the consumers until they stop, for a process that also serves requests. Default `consuming`; of the
+   * Fastify plugin `started`.
    */
   readonly ready?: 'up' | 'consuming' | 'started'
   /** Count the dead letters of a consumer, by its name: `{ orders: () => source.depth() }`. Default: not counted. */
@@ -34,9 +35,12 @@ export function readHealthOptions(options: HealthOptions): ResolvedHealth {
 }
 
 /** Reads the options from a section, which the packages of frameworks also have. */
-export const readHealth = (top: Section): ResolvedHealth => ({
+export const readHealth = (
+  top: Section,
+  ready: ResolvedHealth['ready'] = 'consuming',
+): ResolvedHealth => ({
   path: top.ifGiven<string>('path', PATH) ?? '/healthz',
-  ready: top.choice('ready', 'up', ['up', 'consuming', 'started']),
+  ready: top.choice('ready', ready, ['up', 'consuming', 'started']),
   deadLetters: top.ifGiven<ResolvedHealth['deadLetters']>('deadLetters', COUNTS) ?? {},
   maxDeadLetters: top.integer('maxDeadLetters', MAX_DEAD_LETTERS, { min: 0, max: 1e9 }),
   maxFailureRate: top.number('maxFailureRate', MAX_FAILURE_RATE, { min: 0, max: 1 }),
