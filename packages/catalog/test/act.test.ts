@@ -255,4 +255,28 @@ describe('metrics and alerts', () => {
     await made.muteGroup(group)
     expect(await kinds()).toEqual(['depth'])
   })
+
+  test('contain a regressed group and the newest ones when more than a thousand are new', async () => {
+    await filled('noisy', 1)
+    const id = groupId('noisy', SIGNATURE)
+    await pool.query(
+      `update redrive_catalog.failure_group set regressed_at = now() where id = $1`,
+      [id],
+    )
+    const { rows: newest } = await pool.query<{ id: string }>(
+      `with added as (
+        insert into redrive_catalog.failure_group
+        select (jsonb_populate_record(g, jsonb_build_object('id', gen_random_uuid(),
+          'signature', 'noise-' || n, 'regressed_at', null, 'open_count', 5000 - n,
+          'created_at', now() - interval '1 hour' + n * interval '1 s'))).*
+        from redrive_catalog.failure_group g, generate_series(1, 1100) n where g.id = $1
+        returning id, created_at)
+      select id from added order by created_at desc limit 1`,
+      [id],
+    )
+    const ids = (await made.counts()).groups.map((group) => group.id)
+    expect(ids).toHaveLength(1_000)
+    expect(ids).toContain(id)
+    expect(ids).toContain(newest[0]?.id)
+  })
 })

@@ -5,7 +5,7 @@ import { ITEM_STATES } from '../replay/run/states.ts'
 export const CLOCK: string = `
 select ${msSql('now()')} as at`
 
-/** 1,000 groups: if more are new on one day, the first thousand show the problem. */
+/** 1,000 groups: the largest of each source, then regressed ones, then the newest of the day. */
 const GROUPS_MAX = 1_000
 
 /** One day: alerts use a shorter time. */
@@ -47,7 +47,8 @@ select id, source, title, open::float8 as open, is_muted as "isMuted", ${msSql('
       row_number() over (partition by g.source_id order by ${WHOLE.open_count} desc, g.id) as place
     ${FROM_WHOLE_GROUPS} where g.root_id is null) g
   where place = 1 or created_at > now() - ${RECENT} or regressed_at > now() - ${RECENT}
-  order by place, created_at desc limit ${GROUPS_MAX}`
+  order by place = 1 desc, regressed_at > now() - ${RECENT} desc nulls last,
+    greatest(created_at, regressed_at) desc, id limit ${GROUPS_MAX}`
 
 const ITEM_SUMS = ITEM_STATES.map(
   (state) =>
