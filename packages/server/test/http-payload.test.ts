@@ -1,15 +1,16 @@
 import { get } from 'node:http'
 import type { Catalog, OpenPayload } from '@redrive/catalog'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { PiecewiseOutput, piecewiseJson } from '../src/operations/piecewise.ts'
-import { database, fill, staged } from './http-stage.ts'
+import { database, fill, staged, type StageOptions } from './http-stage.ts'
 
 const MIB = 1_048_576
 const pool = await database('redrive_server_payload')
 
 /** Starts a server whose payloads have these pieces. */
-const withPieces = (pieces: OpenPayload['pieces']) =>
+const withPieces = (pieces: OpenPayload['pieces'], options: StageOptions = {}) =>
   staged(pool, {
+    ...options,
     catalog: (made) =>
       new Proxy(made, {
         get: (target, name: keyof Catalog) =>
@@ -82,6 +83,43 @@ describe('the original body in a response', () => {
     const answer = await stage.ask('admin', pathOf(await idIn(stage)))
     await expect(answer.text()).rejects.toThrow('terminated')
     await expect.poll(() => stage.logged.join('')).toContain('the database is gone')
+  })
+})
+
+describe('a client that opens an original body and stops reading', () => {
+  async function stalled(options: StageOptions = {}) {
+    const ended = Promise.withResolvers<string>()
+    const stage = await withPieces(async function* () {
+      try {
+        for (;;) yield Buffer.alloc(MIB, 'a')
+      } finally {
+        ended.resolve('ended')
+      }
+    }, options)
+    const url = stage.url + pathOf(await idIn(stage))
+    const opened = Promise.withResolvers<void>()
+    const closed = Promise.withResolvers<string>()
+    const request = get(url, { headers: { 'x-test-caller': 'admin' } }, (response) => {
+      response.pause()
+      response.on('error', () => undefined)
+      response.on('close', () => closed.resolve('closed'))
+      opened.resolve()
+    })
+    request.on('error', () => closed.resolve('closed'))
+    onTestFinished(() => void request.destroy())
+    await opened.promise
+    return { stage, ended: ended.promise, closed: closed.promise }
+  }
+
+  test('is disconnected after a time without progress', async () => {
+    const { ended } = await stalled({ stallMs: 100 })
+    expect(await ended).toBe('ended')
+  })
+
+  test('is disconnected when the server stops', async () => {
+    const { stage, ended } = await stalled()
+    await stage.app.close()
+    expect(await ended).toBe('ended')
   })
 })
 

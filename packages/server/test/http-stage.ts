@@ -148,6 +148,7 @@ export interface Stage {
 }
 
 export interface StageOptions {
+  readonly stallMs?: number
   readonly limits?: AppOptions['limits']
   /** Replaces the write function of the audit log. */
   readonly write?: (entry: NewEntry, write: Audit['write']) => Promise<number>
@@ -201,6 +202,7 @@ export async function staged(pool: Pool, options: StageOptions = {}): Promise<St
     logger,
     publicUrl: PUBLIC_URL,
     limits,
+    ...omitUndefined({ stallMs: options.stallMs }),
   })
   await app.listen({ port: 0, host: '127.0.0.1' })
   afterAll(() => app.close())

@@ -20,6 +20,8 @@ export interface ApiDeps {
   readonly idempotency: Idempotency
   readonly streams: Streams
   readonly identity: Pick<Identity, 'identify'>
+  /** Time without progress after which the response with an original body ends, in ms. */
+  readonly stallMs: number
 }
 
 type AnyHandler = (caller: Caller, input: AnyInput, how: How) => Promise<unknown>
@@ -66,6 +68,7 @@ function handlerOf(operation: Operation, route: Route, parts: ApiDeps): RouteHan
         return send(reply, await respond(callerOf(request), input, how))
       }
       const output = (await handle(callerOf(request), input, how)) as AnyPiecewise
+      destroyWhenStalled(reply, parts)
       return sendPieces(reply, output, route)
     }
   }
@@ -104,6 +107,19 @@ function sendPieces(reply: FastifyReply, output: AnyPiecewise, route: Route): Fa
   }
   const text = piecewiseJson({ fields, pieces: output.pieces, withText: output.withText })
   return reply.type(JSON_TYPE).send(Readable.from(text))
+}
+
+/**
+ * Destroys the connection of a client that stops reading: after `stallMs` without progress, and after `END_MS` when the
+ * server stops. Otherwise the client would hold a transaction of the database and delay the shutdown.
+ */
+function destroyWhenStalled({ raw }: FastifyReply, { streams, stallMs }: ApiDeps): void {
+  const { stopping } = streams
+  // Node.js calls it when the system accepted no byte of the response in this time.
+  raw.setTimeout(stopping.aborted ? END_MS : stallMs, () => raw.destroy())
+  const shorten = () => raw.setTimeout(END_MS)
+  stopping.addEventListener('abort', shorten, { once: true })
+  raw.once('close', () => stopping.removeEventListener('abort', shorten))
 }
 
 const STREAM_TYPES = {

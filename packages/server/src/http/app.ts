@@ -48,11 +48,16 @@ export interface AppOptions {
   readonly trustProxy?: readonly string[]
   /** Certificate and key of the server. Default: plain http. */
   readonly keyPair?: { readonly cert: string; readonly key: string }
+  /** Time without progress after which the response with an original body ends, in ms (default 60,000). */
+  readonly stallMs?: number
   /** Called after every response of the API. */
   readonly onAnswered?: (operation: Operation, status: number, seconds: number) => void
   /** Called for each request with an invalid token or session. */
   readonly onRefusedCredential?: (kind: 'token' | 'session') => void
 }
+
+/** 60 s: a client that reads at all receives some bytes in this time. */
+const STALL_MS = 60_000
 
 /** Creates the app with the API and its reference. More routes can be added before it listens. */
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
@@ -149,7 +154,8 @@ async function registerGuarded(
   })
   await app.register(async (scope) => {
     scope.addHook('onRequest', (request) => authenticate(request, options, limits))
-    registerApi(scope, { desk: options.desk, identity: options.identity, idempotency, streams })
+    const { desk, identity, stallMs = STALL_MS } = options
+    registerApi(scope, { desk, identity, idempotency, streams, stallMs })
   })
 }
 

@@ -20,6 +20,11 @@ export class Streams {
   readonly #open = new Map<string, number>()
   #total = 0
 
+  /** Fires when the server stops. */
+  get stopping(): AbortSignal {
+    return this.#stopping.signal
+  }
+
   stop(): void {
     this.#stopping.abort()
   }
