@@ -210,6 +210,22 @@ describe('output for people', () => {
     ])
   })
 
+  test('reports all messages whose outcome could not be set, and that more match', async () => {
+    const skipping: Handlers = {
+      setOutcomes: () => ({
+        changed: 0,
+        skipped: [MESSAGE_A],
+        skippedCount: 10_000,
+        hasMore: true,
+      }),
+    }
+    const stuck = await runWith(skipping, ['set-outcome', '--as', 'open', 'source:orders'])
+    expect(stuck.stdout).toBe(
+      '0 messages now open, 10,000 skipped. More messages match. Narrow the filter, and run the command again.\n',
+    )
+    expect(stuck.code).toBe(5)
+  })
+
   test('prints sources, runs, tokens and audit entries as tables', async () => {
     const handlers: Handlers = {
       listSources: () => ({

@@ -131,6 +131,11 @@ export const outcomesSet = z
   .object({
     changed: count,
     skipped: z.array(id).describe('Ids of messages whose outcome is already known; at most 1,000'),
+    skippedCount: count
+      .optional()
+      .describe(
+        'Number of messages whose outcome is already known. Default: the length of `skipped`',
+      ),
     hasMore: z.boolean().optional().describe('More messages match the filter. Send it again'),
   })
   .meta({ id: 'OutcomesSet' })

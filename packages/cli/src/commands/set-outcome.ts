@@ -7,7 +7,7 @@ import { connect } from '../server/connect.ts'
 import { readFilter } from '../server/filter.ts'
 import { mutate } from '../server/mutate.ts'
 import { certainIds, resolveUniqueId } from '../server/resolve-id.ts'
-import { counted } from '../text/format.ts'
+import { counted, number } from '../text/format.ts'
 import { batchExit } from './discard.ts'
 
 export interface SetOutcomeOptions extends CommonOptions {
@@ -19,6 +19,7 @@ export interface SetOutcomeOptions extends CommonOptions {
 
 /** States of items without a known outcome. */
 const UNDECIDED = ['unknown', 'not_returned'] as const
+const MORE = ' More messages match. Narrow the filter, and run the command again.'
 /** 200: the largest page that the API allows. */
 const PAGE_SIZE = 200
 /** 1,000: the largest number of ids in one request. */
@@ -34,22 +35,26 @@ export async function setOutcome(
 ): Promise<ExitCode> {
   const client = connect(io, options)
   let changed = 0
+  let skippedCount = 0
+  let hasMore = false
   const skipped: string[] = []
   for await (const body of requestsOf(io, client, words, options)) {
     const result = await mutate(io, client, options, 'setOutcomes', { body })
     if (result === undefined) return EXIT.ok
     changed += result.output.changed
     skipped.push(...result.output.skipped)
+    skippedCount += result.output.skippedCount ?? result.output.skipped.length
+    hasMore = result.output.hasMore === true
     // Without a change, the same request would return the same again.
-    const canContinue = result.output.hasMore === true && result.output.changed > 0
-    if ('filter' in body && !canContinue) break
+    if ('filter' in body && !(hasMore && result.output.changed > 0)) break
   }
   print(io, options, {
-    json: { changed, skipped },
-    human: (page) =>
-      page.line`${counted(changed, 'message')} now ${options.as}, ${skipped.length} skipped.`,
+    json: { changed, skipped, skippedCount, hasMore },
+    human: (page) => {
+      page.line`${counted(changed, 'message')} now ${options.as}, ${number(skippedCount)} skipped.${hasMore ? MORE : ''}`
+    },
   })
-  return batchExit(changed, skipped.length)
+  return batchExit(changed, skippedCount)
 }
 
 /** Yields the requests. The one of a filter is repeated as long as more messages match. */

@@ -28,21 +28,29 @@ export async function setOutcomesByFilter(
   const { catalog, guard } = parts
   const sealed = await auditedFilter(parts.sealValue, filter)
   const asked = { ...audited, facts: { as, filter: sealed } }
-  const { ids, sources, hasMore } = await undecided(catalog, await queryOf(parts, asked, filter))
-  if (ids.length === 0) return { changed: 0, skipped: [] }
-  const about = omitUndefined({ source: only(sources) })
-  const facts = { ...asked.facts, sources, count: ids.length }
-  return guard.mutate({ ...asked, ...about, facts }, async () => {
-    let changed = 0
-    const skipped: string[] = []
-    for (let from = 0; from < ids.length; from += BATCH_SIZE) {
-      const batch = ids.slice(from, from + BATCH_SIZE)
-      const done = await catalog.replays.setOutcome(batch, { as, by: audited.caller.person })
-      changed += done.changed
-      skipped.push(...done.skipped)
-    }
-    return { changed, skipped: skipped.slice(0, BATCH_SIZE), ...(hasMore ? { hasMore } : {}) }
-  })
+  const { messages, hasMore } = await undecided(catalog, await queryOf(parts, asked, filter))
+  let changed = 0
+  const skipped: string[] = []
+  for (let from = 0; from < messages.length; from += BATCH_SIZE) {
+    const batch = messages.slice(from, from + BATCH_SIZE)
+    const ids = batch.map(({ id }) => id)
+    const sources = [...new Set(batch.map(({ source }) => source))]
+    const facts = { ...asked.facts, sources, count: ids.length, ids }
+    // Each batch is a transaction with its own entry: if a later one fails, the log has what was changed before.
+    const done = await guard.mutate(
+      { ...asked, ...omitUndefined({ source: only(sources) }), facts },
+      () => catalog.replays.setOutcome(ids, { as, by: audited.caller.person }),
+      (result) => ({
+        facts: { ...facts, changed: result.changed, skipped: result.skipped.length },
+      }),
+    )
+    changed += done.changed
+    skipped.push(...done.skipped)
+  }
+  return {
+    ...{ changed, skipped: skipped.slice(0, BATCH_SIZE), skippedCount: skipped.length },
+    ...(hasMore ? { hasMore } : {}),
+  }
 }
 
 /** Parses a filter and limits it to the sources where the caller may set outcomes. */
@@ -71,25 +79,20 @@ const notUndecided = () =>
   )
 
 interface Undecided {
-  readonly ids: readonly string[]
-  readonly sources: readonly string[]
+  readonly messages: readonly { readonly id: string; readonly source: string }[]
   readonly hasMore: boolean
 }
 
 /** Reads all matching messages before one is changed, because a change removes it from its page. */
 async function undecided(catalog: Catalog, query: DeadLetterQuery): Promise<Undecided> {
-  const ids: string[] = []
-  const sources = new Set<string>()
+  const messages: { readonly id: string; readonly source: string }[] = []
   let cursor: string | undefined
   do {
     if (query.sources?.length === 0) break
     const page = { ...query, limit: PAGE_SIZE, ...omitUndefined({ cursor }) }
     const { deadLetters, nextCursor } = await catalog.deadLetters(page)
-    for (const { id, source } of deadLetters) {
-      ids.push(id)
-      sources.add(source)
-    }
+    for (const { id, source } of deadLetters) messages.push({ id, source })
     cursor = nextCursor
-  } while (cursor !== undefined && ids.length < REQUEST_MAX)
-  return { ids, sources: [...sources], hasMore: cursor !== undefined }
+  } while (cursor !== undefined && messages.length < REQUEST_MAX)
+  return { messages, hasMore: cursor !== undefined }
 }
