@@ -31,8 +31,14 @@ describe('the size of a deployment', () => {
       'dead letters of a day',
       'dead letters of a day in one replay run',
       'sources with separate metrics',
-      'connections to PostgreSQL',
+      'connections to PostgreSQL in a rollout',
     ])
+  })
+
+  test('fits the default of PostgreSQL with two pods of each Deployment of the chart, also in a rollout', () => {
+    const { connections, bottlenecks } = sizeOf({ ...load, processes: 4 })
+    expect(connections).toBe(60)
+    expect(bottlenecks.at(-1)).toMatchObject({ used: 90, of: 97 })
   })
 
   test.each([

@@ -44,9 +44,11 @@ const REPLAY_PER_SECOND = 3_500
 /** Ten times the average: most dead letters come during outages. */
 const PEAK = 10
 /** `database.connections` and one for health checks. */
-const CONNECTIONS_OF_PROCESS = 21
-/** Default of PostgreSQL (`max_connections`). */
-const CONNECTIONS_MAX = 100
+const CONNECTIONS_OF_PROCESS = 15
+/** Default of PostgreSQL: `max_connections` (100) without those for administrators (3). */
+const CONNECTIONS_MAX = 97
+/** In a rollout of the Helm chart, each Deployment of two pods has a third one. */
+const ROLLOUT = 1.5
 /** Sources with separate metrics; further ones are counted as `other`. */
 const METRIC_SOURCES = 500
 /** The largest replay run. */
@@ -75,7 +77,7 @@ export function sizeOf(load: Load): Size {
       { name: 'replay of a peak hour, per second', used: peak, of: REPLAY_PER_SECOND, basis: 'estimated' },
       { name: 'dead letters of a day in one replay run', used: deadLettersPerDay, of: RUN_ITEMS, basis: 'limit' },
       { name: 'sources with separate metrics', used: sources, of: METRIC_SOURCES, basis: 'limit' },
-      { name: 'connections to PostgreSQL', used: connections, of: CONNECTIONS_MAX, basis: 'limit' },
+      { name: 'connections to PostgreSQL in a rollout', used: Math.ceil(processes * ROLLOUT) * CONNECTIONS_OF_PROCESS, of: CONNECTIONS_MAX, basis: 'limit' },
     ],
   }
 }

@@ -22,8 +22,8 @@ import { clientTls, serverTls } from './tls.ts'
 const database = z.strictObject({
   url: secretUrl(POSTGRES).describe('URL of the primary database server, not of a replica'),
   connections: whole(12, 1_000)
-    .describe('Maximum number of connections of one process (12–1,000, default 20)')
-    .default(20),
+    .describe('Maximum number of connections of one process (12–1,000, default 14)')
+    .default(14),
   startupTimeout: duration('0ms', '1h')
     .describe("How long the server waits for the database at startup (0–'1h', default '1m')")
     .default('1m'),
