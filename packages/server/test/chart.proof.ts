@@ -24,13 +24,14 @@ interface Container {
   readonly args: readonly string[]
   readonly env: readonly { readonly name: string; readonly value: string }[]
   readonly securityContext: object
+  readonly volumeMounts: readonly object[]
   readonly ports?: readonly { readonly name: string; readonly containerPort: number }[]
   readonly livenessProbe?: Probe
   readonly readinessProbe?: Probe
   readonly startupProbe?: Probe
 }
 interface Probe {
-  readonly httpGet: { readonly path: string; readonly port: string }
+  readonly httpGet: { readonly path: string; readonly port: string; readonly scheme: string }
 }
 interface Kubernetes {
   readonly kind: string
@@ -51,6 +52,7 @@ interface Kubernetes {
         readonly securityContext: object
         readonly terminationGracePeriodSeconds: number
         readonly initContainers?: readonly Container[]
+        readonly volumes: readonly object[]
         readonly containers: readonly [Container]
       }
     }
@@ -134,15 +136,37 @@ describe('the chart', () => {
       expect(ports.map(({ name }) => name)).toEqual(['http', 'metrics'])
       const probes = [livenessProbe, readinessProbe, startupProbe].map((probe) => probe?.httpGet)
       expect(probes).toEqual([
-        { path: '/livez', port: 'http' },
-        { path: '/readyz', port: 'http' },
-        { path: '/livez', port: 'http' },
+        { path: '/livez', port: 'http', scheme: 'HTTP' },
+        { path: '/readyz', port: 'http', scheme: 'HTTP' },
+        { path: '/livez', port: 'http', scheme: 'HTTP' },
       ])
     }
   })
 
+  test('probes with https when the server has TLS, and mounts its certificate', () => {
+    const volume = { name: 'tls', secret: { secretName: 'redrive-server-tls' } }
+    const mount = { name: 'tls', mountPath: '/etc/redrive-tls', readOnly: true }
+    const { objects, problem } = render({
+      config: { tls: { cert: '/etc/redrive-tls/tls.crt', key: '/etc/redrive-tls/tls.key' } },
+      extraVolumes: [volume],
+      extraVolumeMounts: [mount],
+    })
+    expect(problem).toBe('')
+    for (const { spec } of ofKind(objects, 'Deployment')) {
+      const { containers, initContainers = [], volumes } = spec.template.spec
+      const [{ livenessProbe, readinessProbe, startupProbe }] = containers
+      const probes = [livenessProbe, readinessProbe, startupProbe]
+      expect(probes.map((probe) => probe?.httpGet.scheme)).toEqual(['HTTPS', 'HTTPS', 'HTTPS'])
+      expect(volumes).toContainEqual(volume)
+      for (const { volumeMounts } of [...containers, ...initContainers]) {
+        expect(volumeMounts).toContainEqual(mount)
+      }
+    }
+  })
+
   test('selects pods that exist', () => {
-    const { objects } = render({ ingress: { enabled: true } })
+    const config = { trustProxy: ['10.0.0.0/8'] }
+    const { objects } = render({ ingress: { enabled: true }, config })
     const [service] = ofKind(objects, 'Service')
     expect(podsOf(objects, service?.spec.selector ?? {})).toEqual(['demo-redrive-api'])
     for (const { metadata, spec } of ofKind(objects, 'PodDisruptionBudget')) {
@@ -203,6 +227,8 @@ describe('the chart', () => {
     [{ config: { listen: '127.0.0.1:8080' } }, 'listen'],
     [{ components: { api: { roles: ['apis'] } } }, 'roles'],
     [{ image: { digest: 'sha256:short' } }, 'digest'],
+    [{ ingress: { enabled: true } }, 'set config.trustProxy'],
+    [{ metrics: { podMonitor: true } }, 'set networkPolicy.metricsFrom'],
     [
       { components: { worker: { roles: ['ingest', 'replay'] } } },
       'No component has the role "watch"',

@@ -36,6 +36,21 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end }}
 {{- end }}
 
+{{/* Fails for settings that work in no cluster. */}}
+{{- define "redrive.checkSettings" -}}
+{{- if and .Values.ingress.enabled (not .Values.config.trustProxy) }}
+{{- fail "With ingress.enabled, set config.trustProxy to the addresses of the ingress controller, such as [10.0.0.0/8]. Otherwise all users share one rate limit, and the audit log has the address of the controller." }}
+{{- end }}
+{{- if and .Values.metrics.podMonitor .Values.networkPolicy.enabled (not .Values.networkPolicy.metricsFrom) }}
+{{- fail "With metrics.podMonitor, set networkPolicy.metricsFrom to the pods of Prometheus. Otherwise the NetworkPolicy blocks it." }}
+{{- end }}
+{{- end }}
+
+{{/* The protocol of the probes: the server has TLS with config.tls. */}}
+{{- define "redrive.scheme" -}}
+{{- if .Values.config.tls }}HTTPS{{ else }}HTTP{{ end }}
+{{- end }}
+
 {{/* What the container of the server and that of the migration share. */}}
 {{- define "redrive.container" -}}
 image: {{ include "redrive.image" . }}
@@ -51,4 +66,7 @@ securityContext:
 volumeMounts:
   - { name: config, mountPath: /etc/redrive, readOnly: true }
   - { name: secrets, mountPath: /run/secrets/redrive, readOnly: true }
+  {{- with .Values.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}
