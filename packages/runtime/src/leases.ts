@@ -18,7 +18,7 @@ export interface LeasesOptions<D> {
   readonly clock?: Clock
 }
 
-/** Two of three renewals may fail before a lease ends. */
+/** One renewal may fail before a lease ends, and two if the lease was old enough for the first. */
 const RENEWALS_PER_LEASE = 3
 
 /**
@@ -83,17 +83,18 @@ export class Leases<D> {
   }
 
   start(): void {
-    this.#cancel = this.#clock.after(
-      this.#intervalMs,
-      () => {
-        // It does not reject: `renew` and its callbacks are in one try.
-        void this.#renewOld().finally(() => {
-          if (this.#cancel !== undefined) this.start()
-        })
-      },
-      { isBackground: true },
-    )
+    this.#renewNext()
     this.#watch()
+  }
+
+  #renewNext(): void {
+    const renew = () => {
+      // First: a renewal without a response must not delay the next one.
+      this.#renewNext()
+      // It does not reject: `renew` and its callbacks are in one try.
+      void this.#renewOld()
+    }
+    this.#cancel = this.#clock.after(this.#intervalMs, renew, { isBackground: true })
   }
 
   /** Ends the renewals. Deliveries stay in flight until they are deleted. */
@@ -123,7 +124,11 @@ export class Leases<D> {
     if (deliveries.length === 0) return
     const sentAt = this.#clock.now()
     for (const delivery of await this.#options.renew(deliveries)) this.#lose(delivery)
-    for (const delivery of deliveries) if (this.has(delivery)) this.#inFlight.set(delivery, sentAt)
+    for (const delivery of deliveries) {
+      const since = this.#inFlight.get(delivery)
+      // A later renewal may have been confirmed before.
+      if (since !== undefined && since < sentAt) this.#inFlight.set(delivery, sentAt)
+    }
   }
 
   #lose(delivery: D): void {

@@ -64,6 +64,21 @@ describe('leases of deliveries in flight', () => {
     expect(leases.size).toBe(0)
   })
 
+  it('are renewed in time although a renewal gets no response', async () => {
+    const { clock, leases, onLost } = leasesWith(async () => {
+      if (renewals++ > 0) return []
+      await new Promise<void>((resolve) => void clock.after(LEASE_MS / 5, resolve))
+      throw new Error('no response')
+    })
+    let renewals = 0
+    await clock.advance(LEASE_MS / 3 - LEASE_MS / 6 + 1)
+    // Too young for the next renewal, so its first one is when half of the lease has passed.
+    leases.add('order 1')
+    await clock.advance(LEASE_MS)
+    expect(onLost).not.toHaveBeenCalled()
+    expect(renewals).toBeGreaterThan(1)
+  })
+
   it('are renewed again after a failed renewal, which is reported', async () => {
     const error = new Error('read ECONNRESET')
     let isDown = true
