@@ -13,7 +13,9 @@ export const fullServer: RedisScenario = {
   messages: { smoke: 1_200, quick: 1_500, full: 8_000 },
   async play(world) {
     const limit = (bytes: number) => world.broker.client.config('SET', 'maxmemory', bytes)
-    await underLoad(world, { consumers: 2, ratePerSecond: 200 }, async () => {
+    // Handlers that fail run when the server gets full: it rejects their copies.
+    const load = { ratePerSecond: 200, mix: { flaky: 40, business: 10 }, fleet: { workMs: 300 } }
+    await underLoad(world, { consumers: 2, ...load }, async () => {
       await lasting(1_000)
       const end = world.fault('the server is full')
       await limit(1)
