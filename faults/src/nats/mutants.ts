@@ -17,7 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
     'ignore the rejection of a full stream',
     'full-stream',
     'lost',
-    [PUBLISH, '  if (error !== undefined) throw refused', '  if (error === null) throw refused'],
+    [PUBLISH, '  if (error === undefined) return', '  if (error !== null) return'],
   ],
   [
     'store copies in memory',

@@ -3,7 +3,7 @@ import { weakened } from './weakened.ts'
 
 const AUDIT_FACTS = 'packages/server/src/operations/audit-facts.ts'
 const CONFIRM = 'packages/catalog/src/replay/outcome/confirm.ts'
-const DETECT = 'packages/server/src/reading/detect.ts'
+const DETECT = 'packages/core/src/hiding.ts'
 const FILTERS = 'packages/server/src/operations/payload-filters.ts'
 const MASK_BODY = 'packages/catalog/src/masking/mask-body.ts'
 const MASKED_VALUES = 'packages/server/src/operations/masked-values.ts'
