@@ -1,8 +1,8 @@
 import type { Edit, Mutant } from '../harness/mutant.ts'
 
-const DECLARE = 'packages/transports/nats/src/declare.ts'
 const ENACT = 'packages/transports/nats/src/enact.ts'
 const PUBLISH = 'packages/transports/nats/src/publish.ts'
+const SPECS = 'packages/transports/nats/src/specs.ts'
 
 const EARLY: Edit = [
   ENACT,
@@ -23,7 +23,7 @@ export const MUTANTS: readonly Mutant[] = [
     'store copies in memory',
     'server-restart',
     'lost',
-    [DECLARE, '  storage: StorageType.File,', '  storage: StorageType.Memory,'],
+    [SPECS, '  storage: StorageType.File,', '  storage: StorageType.Memory,'],
   ],
   [
     'compute the time of a retry with the clock of the consumer',
