@@ -98,9 +98,9 @@ describe.skipIf(!isReal)(`Amazon SQS, ${WHY}`, { timeout: 300_000 }, () => {
     const confirmed = await until(
       'the replay is confirmed',
       async () => {
-        const { confirmations, release } = await source.confirmations({ limit: 10 })
-        await release()
-        return confirmations[0]
+        const next = await source.confirmations({ limit: 10 })
+        await next.release()
+        return next.confirmations[0]
       },
       PATIENT,
     )
@@ -177,13 +177,16 @@ describe.skipIf(!isReal)(`Amazon SQS, ${WHY}`, { timeout: 300_000 }, () => {
       client.send(
         new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout }),
       )
-    await until('a second has passed', async () => {
-      const refused = await extend(longest).then(
-        () => undefined,
-        (error: unknown) => error,
-      )
-      return refused !== undefined
-    })
+    const refused = await until(
+      'a second has passed',
+      () =>
+        extend(longest).then(
+          () => undefined,
+          (error: unknown) => error,
+        ),
+      PATIENT,
+    )
+    expect(refused).toBeInstanceOf(Error)
     await extend(60)
   })
 
