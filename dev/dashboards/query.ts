@@ -6,7 +6,7 @@ import {
   rowOf,
 } from '../../packages/telemetry/src/metrics.ts'
 import { prometheusName } from '../../packages/telemetry/src/prometheus.ts'
-import { SERVER_LABELS, type ServerLabel, type ServerMetric } from './server-metrics.ts'
+import { OF_CATALOG, SERVER_LABELS, type ServerLabel, type ServerMetric } from './server-metrics.ts'
 
 export type Metric = MetricName | ServerMetric
 export type AnyLabel = Label | ServerLabel | 'le'
@@ -47,7 +47,11 @@ export function queriesFor(variables: readonly Variable[]): Queries {
   const over = (metric: Metric, by: readonly AnyLabel[], how: string, of: string) => {
     const unknown = by.filter((label) => label !== 'le' && !labelsOf(metric).includes(label))
     if (unknown.length > 0) throw new Error(`${metric} has no label ${unknown.join(', ')}`)
-    return by.length === 0 ? `${how}(${of})` : `${how} by (${by.join(', ')}) (${of})`
+    const one =
+      how === 'sum' && OF_CATALOG.has(metric)
+        ? `max by (${labelsOf(metric).join(', ')}) (${of})`
+        : of
+    return by.length === 0 ? `${how}(${one})` : `${how} by (${by.join(', ')}) (${one})`
   }
   return {
     series,

@@ -34,3 +34,15 @@ export const SERVER_LABELS = {
 } as const satisfies Readonly<Record<string, readonly ServerLabel[]>>
 
 export type ServerMetric = keyof typeof SERVER_LABELS
+
+/** Metrics of the catalog. Each process of the server exports the same values, so they are never added. */
+export const OF_CATALOG: ReadonlySet<string> = new Set<ServerMetric>([
+  'redrive_dead_letters',
+  'redrive_oldest_dead_letter_age_seconds',
+  'redrive_dead_letters_expiring',
+  'redrive_set_aside_messages',
+  'redrive_replaying_dead_letters',
+  'redrive_undecided_dead_letters',
+  'redrive_replay_mismatches_total',
+  'redrive_replay_items_total',
+])

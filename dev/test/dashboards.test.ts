@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ROOT } from '../check/workspace.ts'
 import { DASHBOARDS } from '../dashboards/grafana.ts'
-import { SERVER_LABELS } from '../dashboards/server-metrics.ts'
+import { OF_CATALOG, SERVER_LABELS } from '../dashboards/server-metrics.ts'
 
 const panels = DASHBOARDS.flatMap(({ name, sections }) =>
   sections.flatMap((section) => section.panels.map((panel) => ({ ...panel, of: name }))),
@@ -35,6 +35,17 @@ test('a legend shows only labels that its query keeps', () => {
     }),
   )
   expect(wrong).toEqual([])
+})
+
+test('the values of the catalog are not added over the processes of the server', () => {
+  const added = panels
+    .flatMap(({ queries }) => queries.map(({ expr }) => expr))
+    .filter((expr) =>
+      [...OF_CATALOG].some((name) =>
+        new RegExp(`sum( by \\([a-z_, ]*\\))? ?\\((increase\\(|rate\\()?${name}\\b`).test(expr),
+      ),
+    )
+  expect(added).toEqual([])
 })
 
 test('each panel of a dashboard has another place, and explains itself', () => {

@@ -103,15 +103,26 @@ function play(tests: readonly object[]): {
   return { status, output: `${stdout}${stderr}` }
 }
 
+type Series = readonly [series: string, values: string]
+
+/** Metrics of the catalog. Each process of the server exports the same values. */
+const OF_CATALOG = /^redrive_(dead_letters|oldest|new_groups|regressed|set_aside|replay|undecided)/
+
+/** Returns a series as Prometheus has it with two processes of the server. */
+const ofProcesses = ([name, values]: Series): readonly Series[] =>
+  OF_CATALOG.test(name) && !name.includes('instance=')
+    ? ['a', 'b'].map((one) => [name.replace('}', `,instance="${one}"}`), values] as const)
+    : [[name, values]]
+
 const testOf = (
   rule: Rule,
   at: string,
-  series: readonly (readonly [series: string, values: string])[],
+  series: readonly Series[],
   expected: readonly object[],
 ) => ({
   name: rule.alert,
   interval: '1m',
-  input_series: series.map(([name, values]) => ({ series: name, values })),
+  input_series: series.flatMap(ofProcesses).map(([name, values]) => ({ series: name, values })),
   alert_rule_test: [{ eval_time: at, alertname: rule.alert, exp_alerts: expected }],
 })
 
