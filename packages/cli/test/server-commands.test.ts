@@ -104,7 +104,7 @@ describe('redrive config', () => {
     expect(await run((io) => printConfig(io, {}))).toBe(0)
     expect(out.stdout).not.toContain('hunter2')
     expect(parse(out.stdout)).toMatchObject({
-      database: { url: 'postgres://***@db.example/redrive', connections: 20 },
+      database: { url: 'postgres://***@db.example/redrive', connections: 14 },
       listen: '127.0.0.1:8080',
       shutdown: { grace: '25s' },
       sources: { orders: { rabbitmq: { url: 'amqp://***@mq.example', queue: 'orders' } } },
