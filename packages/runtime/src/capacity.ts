@@ -28,9 +28,6 @@ export interface CapacityDeps<D extends Delivery> {
   readonly onChange: () => void
 }
 
-const earliest = (one: number | undefined, other: number | undefined) =>
-  one === undefined || other === undefined ? (one ?? other) : Math.min(one, other)
-
 /**
  * How many attempts run and may run. Everything that changes the number calls `refresh`: guards, pauses,
  * trials, hand-offs and the shutdown.
@@ -120,7 +117,7 @@ export class Capacity<D extends Delivery> {
       // In lane order, the next message of a lane waits for this one anyway.
       const handedOff = policy.order === 'lane' ? handOff.stuck : handOff.roomFor(this.allowed)
       const apart = inline.size + slowed.roomFor(policy.concurrency) + handedOff
-      this.intake.open(this.allowed + apart, earliest(until, handOff.roomEndsAt))
+      this.intake.open(this.allowed + apart, until)
     } else {
       this.allowed = 0
       this.intake.close(reason, until)

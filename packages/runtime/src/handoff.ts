@@ -197,11 +197,6 @@ export class HandOff<D extends Delivery> {
     return this.stuck + (hasRoom ? allowed * ROOM_FACTOR : 0)
   }
 
-  /** The time at which the room ends; undefined without room. */
-  get roomEndsAt(): number | undefined {
-    return this.#clock.now() < this.#roomUntil ? this.#roomUntil : undefined
-  }
-
   /** Resolves when no hand-off is in progress except stuck ones. */
   whenIdle(): Promise<void> {
     return new Promise((resolve) => {

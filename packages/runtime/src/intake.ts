@@ -10,8 +10,6 @@ export class Intake<D extends Delivery> {
   readonly #clock: Clock
   readonly #onWake: () => void
   #cancelWake: (() => void) | undefined
-  /** The time of the next check; only while `#cancelWake` is set. */
-  #wakesAt = 0
   #limit = 0
   #isStopped = false
   isOpen = true
@@ -58,16 +56,11 @@ export class Intake<D extends Delivery> {
   }
 
   #wakeAt(until: number | undefined): void {
-    // An earlier check sets the next one.
-    if (until !== undefined && this.#cancelWake !== undefined && this.#wakesAt <= until) return
     this.#cancelWake?.()
-    this.#cancelWake = undefined
-    if (until === undefined || this.#isStopped) return
-    this.#wakesAt = until
-    this.#cancelWake = this.#clock.after(until - this.#clock.now(), () => {
-      this.#cancelWake = undefined
-      this.#onWake()
-    })
+    this.#cancelWake =
+      until === undefined || this.#isStopped
+        ? undefined
+        : this.#clock.after(until - this.#clock.now(), this.#onWake)
   }
 
   stop(): void {

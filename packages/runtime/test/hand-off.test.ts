@@ -90,17 +90,6 @@ describe('hand-offs that wait for the broker', () => {
     expect(limits().at(-1)).toBe('limit 4')
   })
 
-  it('release the room although no further message arrives', async () => {
-    const { clock, transport, results, limits } = await failing({ concurrency: 4 })
-    transport.deliver(delivery('a'), delivery('b'))
-    await clock.settle()
-    for (const confirm of results) confirm()
-    await clock.settle()
-    expect(limits().at(-1)).toBe('limit 12')
-    await clock.advance('10s')
-    expect(limits().at(-1)).toBe('limit 4')
-  })
-
   it.each([
     ['one message at a time', { concurrency: 1 }],
     ['lane order', { concurrency: 4, order: 'lane' }],
