@@ -53,7 +53,21 @@ interface TestReport {
 /** Returns the slowest files of a JSON report of vitest; empty without a report. */
 export function slowestFiles(path: string = TEST_REPORT, count: number = SLOWEST_FILES): string {
   if (!existsSync(path)) return ''
-  const { testResults } = JSON.parse(readFileSync(path, 'utf8')) as TestReport
+  const report = readReport(path)
+  // The table of times follows this text, so a report that is not complete must not be an exception.
+  return typeof report === 'string' ? report : slowest(report, count)
+}
+
+/** Returns the report, or a text about the error when vitest was stopped while it wrote the file. */
+function readReport(path: string): TestReport | string {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as TestReport
+  } catch (error) {
+    return `No times of test files: ${path} is not complete (${String(error)})`
+  }
+}
+
+function slowest({ testResults }: TestReport, count: number): string {
   const lines = testResults
     .map(({ name, startTime, endTime }) => ({ name, seconds: (endTime - startTime) / 1_000 }))
     .sort((a, b) => b.seconds - a.seconds)

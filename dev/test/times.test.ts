@@ -40,3 +40,10 @@ test('reads the slowest test files from the JSON report', () => {
     '        2.0 s  c.test.ts',
   ])
 })
+
+test('reports a test report that vitest did not finish, and keeps the table of times', () => {
+  const folder = makeTree({ 'tests.json': '{"testResults":[{"name":"a.te' })
+  expect(slowestFiles(join(folder, 'tests.json'))).toMatch(
+    /^No times of test files: .*tests\.json is not complete \(SyntaxError: /,
+  )
+})
