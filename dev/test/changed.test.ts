@@ -5,7 +5,6 @@ import { expect, test } from 'vitest'
 import { changedFiles } from '../check/changed/files.ts'
 import { readGraph } from '../check/changed/graph.ts'
 import { select } from '../check/changed/select.ts'
-import { limitSteps } from '../check/changed/steps.ts'
 import { ROOT } from '../check/workspace.ts'
 import { PROOFS } from '../proofs/table.ts'
 import { makeTree } from './tree.ts'
@@ -151,19 +150,6 @@ test('selects the proofs test for files that it compares with the table of proof
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
   const { proofs } = select(['faults/src/main.ts'], REAL, merge)
   expect(proofs).toEqual(['faults-rabbitmq-smoke', 'faults-kafka-smoke', 'faults-postgres-smoke'])
-})
-
-test('runs the steps that read a changed setting, on all files', () => {
-  const all = ['types', 'format', 'lint', 'unused', 'packages', 'tests'].map((name) => ({
-    name,
-    command: name,
-  }))
-  const commands = (file: string) =>
-    limitSteps(all, [file], select([file], REAL, [])).map(({ command }) => command)
-  expect(commands('tsconfig.base.json')).toEqual(all.map(({ command }) => command))
-  expect(commands('.oxlintrc.json')).toEqual(expect.arrayContaining(['lint']))
-  expect(commands('biome.json')).toEqual(expect.arrayContaining(['format']))
-  expect(commands('knip.jsonc')).toEqual(expect.arrayContaining(['unused']))
 })
 
 /** Creates a repository with one commit on the branch. */

@@ -25,28 +25,31 @@ export function limitSteps(
   // A lockfile or a compiler setting can break any step.
   if (selection.everything !== undefined) return all
   const existing = changed.filter((file) => existsSync(join(ROOT, file)))
-  const sources = existing.filter((file) => file.endsWith('.ts'))
+  const isCodeChanged = changed.some((file) => CODE.test(file))
   const settings = changed.filter((file) => TOOL_SETTINGS.test(file))
   const limited: readonly (Step | undefined)[] = all.map((step) => {
     switch (step.name) {
       case 'format':
         if (settings.includes('biome.json')) return step
+        // biome.json excludes some folders. Biome fails when it excludes all files of the command.
         return onFiles(
-          step,
-          existing.filter((file) => /\.(ts|jsonc?)$/.test(file)),
+          { ...step, command: `${step.command} --no-errors-on-unmatched` },
+          existing.filter((file) => FORMATTED.test(file)),
         )
       case 'lint':
-        return settings.includes('.oxlintrc.json') ? step : onFiles(step, sources)
+        if (settings.includes('.oxlintrc.json')) return step
+        return onFiles(
+          step,
+          existing.filter((file) => CODE.test(file)),
+        )
       case 'unused':
         return settings.includes('knip.jsonc') ? step : undefined
       // Lint reads the declarations that this step writes.
       case 'types':
-        return settings.includes('.oxlintrc.json') || changed.some((file) => file.endsWith('.ts'))
-          ? step
-          : undefined
+        return settings.includes('.oxlintrc.json') || isCodeChanged ? step : undefined
       case 'imports':
       case 'purity':
-        return changed.some((file) => file.endsWith('.ts')) ? step : undefined
+        return isCodeChanged ? step : undefined
       case 'notes':
         return changed.some((file) => file.startsWith('.changeset/')) ? step : undefined
       case 'reference':
@@ -67,6 +70,12 @@ export function limitSteps(
  * with short waits fail.
  */
 const WORKERS = '--pool=threads --maxWorkers=4'
+
+/** What the compiler, the linter and the check of imports read. */
+const CODE = /\.tsx?$/
+
+/** What biome formats. It does not format HTML with these settings, and biome.json excludes `.yaml`. */
+const FORMATTED = /\.([cm]?[jt]sx?|jsonc?|css|yml)$/
 
 /** What the reference pages are generated from, and the pages that link to them. */
 const REFERENCE = /^(packages\/.*|classification)\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/
