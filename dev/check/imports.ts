@@ -4,7 +4,7 @@
  */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { parseSync, type Span } from 'oxc-parser'
+import { type Import, readImports } from './read-imports.ts'
 import { checkReferences } from './references.ts'
 import { isMain } from './workspace.ts'
 
@@ -102,15 +102,6 @@ interface Package {
   readonly room: Room
 }
 
-interface Import {
-  readonly specifier: string
-  readonly line: number
-  /** The imported name; undefined for the whole module. */
-  readonly name: string | undefined
-  /** The name under which it is exported again; undefined when it is not. */
-  readonly exportedAs?: string
-}
-
 interface SourceFile {
   /** Relative to the root of the repository. */
   readonly path: string
@@ -164,47 +155,6 @@ function readSources(root: string, owner: Package): SourceFile[] {
   return globSync(`${owner.folder}/{src,test}/**/*.{ts,tsx}`, { cwd: root })
     .sort()
     .map((path) => ({ path, owner, imports: readImports(join(root, path)) }))
-}
-
-/**
- * Returns the modules that a file imports or exports from, types included, with one entry for each
- * name.
- */
-export function readImports(path: string): Import[] {
-  const text = readFileSync(path, 'utf8')
-  const { staticImports, staticExports, dynamicImports } = parseSync(path, text).module
-  const found = ({ start, end }: Span, name: string | undefined): Import => ({
-    specifier: text.slice(start, end).replace(/^['"`]|['"`]$/g, ''),
-    line: text.slice(0, start).split('\n').length,
-    name,
-  })
-  return [
-    ...staticImports.flatMap(({ moduleRequest, entries }) =>
-      entries.length === 0
-        ? [found(moduleRequest, undefined)]
-        : entries.map(({ importName }) => found(moduleRequest, importName.name ?? undefined)),
-    ),
-    ...staticExports
-      .flatMap(({ entries }) => entries)
-      .flatMap(({ moduleRequest, importName, exportName }) => {
-        if (moduleRequest === null) return []
-        const { name } = importName
-        return { ...found(moduleRequest, name ?? undefined), exportedAs: exportName.name ?? '*' }
-      }),
-    ...dynamicImports.flatMap(({ moduleRequest }) =>
-      takenOf(text.slice(0, moduleRequest.start)).map((name) => found(moduleRequest, name)),
-    ),
-  ]
-}
-
-/**
- * Returns the names that the code before a dynamic import takes from it: `const { a } = await
- * import(`.
- */
-function takenOf(before: string): readonly (string | undefined)[] {
-  const names = /\{([\w\s,:]+)\}\s*=\s*await import\($/.exec(before)?.[1]
-  if (names === undefined) return [undefined]
-  return names.split(',').flatMap((name) => name.split(':')[0]?.trim() || [])
 }
 
 function checkDirections(root: string, file: SourceFile, packages: readonly Package[]): string[] {

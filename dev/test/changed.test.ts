@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { changedFiles } from '../check/changed/files.ts'
 import { readGraph } from '../check/changed/graph.ts'
-import { select } from '../check/changed/select.ts'
+import { READS, STARTED, select } from '../check/changed/select.ts'
 import { ROOT } from '../check/workspace.ts'
 import { PROOFS } from '../proofs/table.ts'
 import { makeTree } from './tree.ts'
@@ -13,6 +13,8 @@ const manifest = (name: string) =>
   JSON.stringify({ name, exports: { '.': { '@redrive/source': './src/index.ts' } } })
 
 const REAL = readGraph(ROOT)
+/** This file. The tables that it compares with the repository are in `dev/`, which selects all tests. */
+const OWN = relative(ROOT, import.meta.filename)
 
 const TREE = {
   'packages/core/package.json': manifest('@redrive/core'),
@@ -150,6 +152,63 @@ test('selects the proofs test for files that it compares with the table of proof
   const merge = PROOFS.filter(({ tier }) => tier === 'merge')
   const { proofs } = select(['faults/src/main.ts'], REAL, merge)
   expect(proofs).toEqual(['faults-rabbitmq-smoke', 'faults-kafka-smoke', 'faults-postgres-smoke'])
+})
+
+test.each([
+  // The page, which Vite builds for the tests in a browser, and what it builds it with.
+  ['packages/console/src/data/simulation.ts', 'packages/console/test/browser/policy.test.ts'],
+  ['packages/console/src/simulation/worker.ts', 'packages/console/test/browser/policy.test.ts'],
+  [
+    'packages/console/src/simulation/node-modules.ts',
+    'packages/console/test/browser/policy.test.ts',
+  ],
+  [
+    'packages/console/src/simulation/set-immediate.ts',
+    'packages/console/test/browser/policy.test.ts',
+  ],
+  ['packages/console/vite.config.ts', 'packages/console/test/browser/shell.test.ts'],
+  ['packages/console/test/browser/build.ts', 'packages/console/test/browser/shell.test.ts'],
+  // A program that the test compiles and starts.
+  ['examples/nestjs-service/src/main.ts', 'packages/nestjs/test/rabbitmq.test.ts'],
+  // Files that tests find by a pattern, also new and deleted ones.
+  ['.github/workflows/check.yml', 'dev/test/sbom.test.ts'],
+  ['packages/console/src/main.tsx', 'dev/test/sbom.test.ts'],
+  ['docs/reference/new.md', 'dev/test/site.test.ts'],
+  ['docs/kafka.md', 'dev/test/site.test.ts'],
+  ['faults/src/server/attacks/ssrf.ts', 'dev/test/threat-model.test.ts'],
+  ['packages/server/test/http-filter.test.ts', 'dev/test/threat-model.test.ts'],
+  ['packages/console/src/main.tsx', 'packages/console/test/tokens.test.ts'],
+  ['packages/server/src/http/catalog-metrics.ts', 'dev/test/dashboards.test.ts'],
+  ['packages/transports/rabbitmq/src/enact.ts', 'dev/test/reference.test.ts'],
+  ['packages/sinks/README.md', 'dev/test/proofs.test.ts'],
+])('selects for %s the test %s', (file, expected) => {
+  expect(select([file], REAL, []).tests).toContain(expected)
+})
+
+test.each(['hostile/consumer.ts', 'put-back/program.ts', 'schedule/worker.ts'])(
+  'selects the fault proof that starts the program %s of a drill',
+  (program) => {
+    const { proofs } = select([`faults/src/catalog/drills/${program}`], REAL, PROOFS)
+    expect(proofs).toContain('faults-catalog-quick')
+  },
+)
+
+test('the tables of started programs and of files that tests read have no outdated row', () => {
+  const started = Object.entries(STARTED).flat(2)
+  expect(started.filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  expect(Object.keys(READS).filter((path) => !existsSync(join(ROOT, path)))).toEqual([])
+  const patterns = Object.values(READS).flat()
+  const exclude = (path: string) => path.includes('node_modules')
+  expect(patterns.filter((one) => globSync(one, { cwd: ROOT, exclude }).length === 0)).toEqual([])
+})
+
+test('each test that finds files by a pattern has a row in the table of files that tests read', () => {
+  const readers = [...REAL.keys()].filter(
+    (path) =>
+      path.endsWith('.test.ts') && readFileSync(join(ROOT, path), 'utf8').includes('globSync('),
+  )
+  expect(readers.length).toBeGreaterThan(3)
+  expect(readers.filter((path) => READS[path] === undefined)).toEqual([OWN])
 })
 
 /** Creates a repository with one commit on the branch. */

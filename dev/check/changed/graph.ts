@@ -6,7 +6,7 @@
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
-import { readImports } from '../imports.ts'
+import { readImports } from '../read-imports.ts'
 
 /** The files that each file uses; paths are relative to the root. */
 export type Graph = ReadonlyMap<string, readonly string[]>

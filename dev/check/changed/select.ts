@@ -1,4 +1,5 @@
 /** Selects the tests and proofs that a change reaches. */
+import { matchesGlob } from 'node:path'
 import type { Proof } from '../../proofs/table.ts'
 import { type Graph, textOf, usersOf } from './graph.ts'
 
@@ -27,22 +28,54 @@ const PROSE = /\.md$|^LICENSE$|^\.changeset\/|^\.github\/|^\.(gitignore|editorco
 /** Settings of the formatter and linters; no test reads them. */
 export const TOOL_SETTINGS = /^(biome\.json|\.oxlintrc\.json|knip\.jsonc)$/
 
-/** `dev/test/proofs.test.ts` compares these files with the table of proofs. */
-const LISTED = /\.proof\.ts$|^examples\/[\w-]+\/src\/demo\.ts$/
-const LIST_TEST = 'dev/test/proofs.test.ts'
-
 /**
  * Programs that are started by a path which the graph does not resolve, such as one in a copy of the tree.
  * Proofs name theirs in dev/proofs/table.ts.
  */
-const STARTED: Readonly<Record<string, readonly string[]>> = {
+export const STARTED: Readonly<Record<string, readonly string[]>> = {
   'simulation/test/mutants.test.ts': ['simulation/src/main.ts'],
-  // Vite builds the pages that the browser tests open.
+  // It compiles the example and starts the output.
+  'packages/nestjs/test/rabbitmq.test.ts': ['examples/nestjs-service/src/main.ts'],
+  // Vite builds the pages that the browser tests open. Its config names a file that replaces modules of Node.
   'packages/console/test/browser/browser.ts': [
     'packages/console/src/main.tsx',
     'packages/console/src/components-page/main.tsx',
+    'packages/console/test/browser/build.ts',
+    'packages/console/vite.config.ts',
   ],
   'faults/src/catalog/drills/hostile/hostile.ts': ['faults/src/catalog/drills/hostile/consumer.ts'],
+  'faults/src/catalog/drills/put-back/put-back.ts': [
+    'faults/src/catalog/drills/put-back/program.ts',
+  ],
+  'faults/src/catalog/drills/schedule/schedule.ts': [
+    'faults/src/catalog/drills/schedule/worker.ts',
+  ],
+}
+
+/**
+ * Test → patterns of the files that it reads, where it finds them by a pattern or by a path that the
+ * graph does not resolve. A new or deleted file counts as well.
+ */
+export const READS: Readonly<Record<string, readonly string[]>> = {
+  'dev/test/dashboards.test.ts': ['packages/server/src/http/{metrics,catalog-metrics}.ts'],
+  // The proofs, the demos, and the pages whose programs a proof runs.
+  'dev/test/proofs.test.ts': [
+    '{packages/*,packages/*/*}/test/**/*.proof.ts',
+    'examples/*/src/demo.ts',
+    'README.md',
+    'docs/**/*.md',
+    '{packages/*,packages/*/*}/README.md',
+  ],
+  'dev/test/reference.test.ts': ['{packages/*,packages/*/*,classification}/src/**/*.ts'],
+  'dev/test/sbom.test.ts': ['.github/workflows/*.yml', 'packages/console/src/**/*.{ts,tsx}'],
+  'dev/test/site.test.ts': ['docs/**/*.md'],
+  // The pages name attacks and tests.
+  'dev/test/threat-model.test.ts': [
+    'faults/src/server/**/*.ts',
+    '{packages/*,dev}/test/**/*.test.ts',
+  ],
+  'packages/console/test/browser/components.test.ts': ['packages/console/src/components/*.tsx'],
+  'packages/console/test/tokens.test.ts': ['packages/console/src/**/*.{css,tsx}'],
 }
 
 const isTest = (path: string) => /\/test\/.*\.test\.ts$/.test(path)
@@ -57,7 +90,7 @@ export function select(
   for (const file of changed) {
     const found = startsOf(file, graph)
     if (typeof found === 'string') return everything(found, graph, proofs)
-    starts.push(...found, ...(LISTED.test(file) ? [LIST_TEST] : []))
+    starts.push(...found, ...readersOf(file, graph))
   }
   const reached = usersOf(graph, starts)
   return {
@@ -67,6 +100,13 @@ export function select(
       .filter(({ starts: programs }) => programs.some((program) => reached.has(program)))
       .map(({ name }) => name),
   }
+}
+
+/** Returns the tests with a pattern in READS that matches the file. */
+function readersOf(file: string, graph: Graph): readonly string[] {
+  return Object.entries(READS)
+    .filter(([test, patterns]) => graph.has(test) && patterns.some((one) => matchesGlob(file, one)))
+    .map(([test]) => test)
 }
 
 function withStarted(graph: Graph): Graph {
