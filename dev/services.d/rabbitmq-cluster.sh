@@ -5,7 +5,7 @@
 #   leader QUEUE             number of the node that leads a quorum queue, in the vhost /
 #   kill_node N              SIGKILL
 #   start_node N             returns when it has rejoined the others
-#   partition_node N         cut it off from the other nodes but not from clients; needs root
+#   partition_node N         cut it off from the other nodes but not from clients; needs root or sudo
 #   heal                     end all partitions after the nodes have noticed them; `up` then waits
 #                            until all three run
 # shellcheck shell=bash disable=SC2034,SC2154
@@ -177,13 +177,13 @@ start_node() {
 
 partition_node() {
   use_node "${1:-}"
-  [[ $EUID -eq 0 ]] || fail "partition_node changes the firewall: run it as root"
+  can_be_root || fail "partition_node changes the firewall: run it as root"
   is_alive "$node_folder/node.pid" || fail "$node_name is not running"
   command -v nft >/dev/null || install_packages nftables
   echo "$EPOCHSECONDS" >"$data/was_cut"
   local here=$network.$1 all=$network.0/24
   # Drops packets on arrival without a reset, as a broken cable does.
-  nft -f - <<RULES
+  as_root nft -f - <<RULES
 add table ip $firewall_table
 add chain ip $firewall_table input { type filter hook input priority 0; }
 add rule ip $firewall_table input ip saddr $here ip daddr $all ip daddr != $here drop
@@ -202,9 +202,9 @@ heal() {
 }
 
 has_cuts() {
-  command -v nft >/dev/null && nft list table ip "$firewall_table" >/dev/null 2>&1
+  command -v nft >/dev/null && as_root nft list table ip "$firewall_table" >/dev/null 2>&1
 }
 
 remove_cuts() {
-  if has_cuts; then nft delete table ip "$firewall_table"; fi
+  if has_cuts; then as_root nft delete table ip "$firewall_table"; fi
 }

@@ -13,13 +13,26 @@ fail() {
   exit 1
 }
 
+# Only packages and the firewall (partition_node of rabbitmq-cluster) need root. Servers of PostgreSQL and
+# PgBouncer refuse to run as root: root starts them as the user postgres, other users as themselves.
+
+# can_be_root: also succeeds for a user whose sudo needs no password, as on hosted runners.
+can_be_root() {
+  [[ $EUID -eq 0 ]] || sudo -n true 2>/dev/null
+}
+
+# as_root COMMAND…
+as_root() {
+  if [[ $EUID -eq 0 ]]; then "$@"; else sudo -n "$@"; fi
+}
+
 # install_packages PACKAGE…
 install_packages() {
-  [[ $EUID -eq 0 ]] || fail "not installed; as root: apt-get install --no-install-recommends $*"
+  can_be_root || fail "not installed; as root: apt-get install --no-install-recommends $*"
   say "installing $*" >&2
   # One lock for all services and clones: apt-get does not wait for another apt-get to finish `update`.
-  mkdir -p /var/cache/redrive
-  flock /var/cache/redrive/apt.lock sh -c '
+  as_root mkdir -p /var/cache/redrive
+  as_root flock /var/cache/redrive/apt.lock sh -c '
     apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
   ' sh "$@" >"${data:?}/install.log" 2>&1 || fail "could not install: see $data/install.log"
 }
