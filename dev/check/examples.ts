@@ -28,7 +28,9 @@ function linkPackages(): void {
   const node = ['@types/node', 'vitest'].map(
     (name) => [name, join(ROOT, 'node_modules', name)] as const,
   )
-  for (const [name, target] of [...own, ...node, ...tested]) {
+  // A page for contributors imports the test set-up of this repository.
+  const support = ['@redrive/dev-support', join(ROOT, 'dev/support')] as const
+  for (const [name, target] of [...own, support, ...node, ...tested]) {
     const link = join(FOLDER, 'node_modules', name)
     if (existsSync(link)) continue
     mkdirSync(dirname(link), { recursive: true })

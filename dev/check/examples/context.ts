@@ -36,7 +36,6 @@ export interface ResolvedOptions { readonly queue: string; readonly broker: Brok
   'order.service.ts': 'export class OrderService {}',
   'schemas.ts': `import { z } from 'zod'
 export const OrderPlaced = z.object({ id: z.string() })`,
-  'services.ts': 'export declare function services(...args: string[]): Promise<void>',
   'signatures.ts': `import type { OutboundEvent } from '@redrive/runtime'
 export declare function isSigned(headers: OutboundEvent['headers']): boolean`,
   'work.ts': `export declare function charge(): Promise<void>
