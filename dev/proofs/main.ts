@@ -85,7 +85,7 @@ interface Lane {
 
 const LIVE: Lane = { print: (text) => void process.stdout.write(text) }
 
-/** Low, because the tests of the other lane measure times. */
+/** Low, because the proofs of the other lanes measure times. */
 const BACKGROUND_NICENESS = 10
 
 /** Runs the command and prints its output; returns its exit status and its last PASS or SHORT line. */
@@ -156,26 +156,33 @@ async function playInTurn(proofs: readonly Proof[]): Promise<readonly Result[]> 
   return results
 }
 
-/** Plays proofs with a low priority. Prints the output of each at its end, so that it stays in one piece. */
-async function playInBackground(proofs: readonly Proof[]): Promise<readonly Result[]> {
+/** Plays proofs next to others. Prints the output of each at its end, so that it stays in one piece. */
+async function playAside(
+  proofs: readonly Proof[],
+  priority: { readonly niceness?: number } = {},
+): Promise<readonly Result[]> {
   const results: Result[] = []
   for (const proof of proofs) {
     const printed: string[] = []
-    const lane = { print: (text: string) => void printed.push(text), niceness: BACKGROUND_NICENESS }
+    const lane = { print: (text: string) => void printed.push(text), ...priority }
     results.push(await play(proof, lane))
     process.stdout.write(printed.join(''))
   }
   return results
 }
 
-/** Plays proofs that only compute next to proofs that mostly wait for servers. Returns the results in the order of the proofs. */
+/** Plays each proof in its lane, and the lanes at the same time. Returns the results in the order of the proofs. */
 export async function playInLanes(proofs: readonly Proof[]): Promise<readonly Result[]> {
-  const behind = playInBackground(proofs.filter(({ isServerless }) => isServerless))
-  const live = await playInTurn(proofs.filter(({ isServerless }) => !isServerless))
+  const inLane = (lane: Proof['lane']) => proofs.filter((proof) => proof.lane === lane)
+  const aside = [
+    playAside(inLane('processor'), { niceness: BACKGROUND_NICENESS }),
+    playAside(inLane('packages')),
+  ]
+  const live = await playInTurn(inLane(undefined))
   const waitsFrom = performance.now()
-  const results = [...live, ...(await behind)]
+  const results = [...live, ...(await Promise.all(aside)).flat()]
   const seconds = (performance.now() - waitsFrom) / 1_000
-  recordTiming({ name: 'wait for the proofs in the background', seconds })
+  recordTiming({ name: 'wait for the proofs in other lanes', seconds })
   return results.toSorted((a, b) => proofs.indexOf(a.proof) - proofs.indexOf(b.proof))
 }
 

@@ -24,10 +24,12 @@ export interface Proof {
    */
   readonly servers?: readonly string[]
   /**
-   * Only computes, and reads no built package. Except in the release tier, it runs next to the
-   * proofs that mostly wait for their servers.
+   * The proofs of a lane run in turn, and the lanes at the same time, except in the release tier.
+   * `processor`: only computes, and reads no built package; runs at low priority. `packages`: packs
+   * packages, builds the console or has a clone of its own, and restarts no server. Without a lane:
+   * all others, most of which wait for brokers.
    */
-  readonly isServerless?: true
+  readonly lane?: 'processor' | 'packages'
   /** Servers to stop after the proof, so that they do not slow the next ones. */
   readonly stops?: readonly string[]
 }
@@ -73,23 +75,23 @@ const NIGHTLY_SEEDS = 'pnpm simulate --seeds 20000 --from $(( $(date +%s) / 8640
  */
 // biome-ignore format: one row per proof, to be read as a table
 export const PROOFS: readonly Proof[] = [
-  { name: 'simulate', tier: 'merge', isServerless: true, minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
-  { name: 'give-up', tier: 'merge', isServerless: true, minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
-  { name: 'storm', tier: 'merge', isServerless: true, minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
-  { name: 'storm-grid', tier: 'merge', isServerless: true, minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
+  { name: 'simulate', tier: 'merge', lane: 'processor', minutes: 1, command: 'pnpm simulate --seeds 2000', starts: SIMULATION, shows: 'no promise breaks in 2,000 seeded runs with faults' },
+  { name: 'give-up', tier: 'merge', lane: 'processor', minutes: 0.3, command: 'pnpm simulate give-up --quick', starts: SIMULATION, shows: 'a failing message is given up in time, a good one in an outage is not, short form' },
+  { name: 'storm', tier: 'merge', lane: 'processor', minutes: 1.5, command: 'pnpm simulate storm --quick --out .reports/storm', starts: SIMULATION, shows: 'no retry storm after an outage, short form' },
+  { name: 'storm-grid', tier: 'merge', lane: 'processor', minutes: 0.4, command: 'pnpm simulate storm --grid --quick', starts: SIMULATION, shows: 'no retry storm at low and high rates, short form' },
   { name: 'readme', tier: 'merge', minutes: 0.5, command: 'pnpm readme', starts: README, shows: 'the programs of the README and of "Get started" run from the packed packages in an empty folder' },
-  { name: 'fastify-installed', tier: 'nightly', minutes: 0.7, command: vitest('packages/fastify/test/installed.proof.ts'), starts: ['packages/fastify/test/installed.proof.ts'], shows: 'an app runs with the oldest and the newest Fastify 5, from the packed packages in an empty folder' },
-  { name: 'nestjs-versions', tier: 'nightly', minutes: 1.5, command: vitest('packages/nestjs/test/versions.proof.ts'), starts: ['packages/nestjs/test/versions.proof.ts'], shows: 'one app runs with NestJS 11 and 12, as CommonJS and as modules, from the packed packages' },
-  { name: 'matrix', tier: 'nightly', minutes: 5, command: vitest('packages/testing/test/matrix.proof.ts'), starts: ['packages/testing/test/matrix.proof.ts'], shows: 'one program compiles with TypeScript 5.5 to 7 and each setting of module, and runs on Node 22.12, 24 and 26, in Jest and Vitest, and as a bundle of esbuild and webpack' },
+  { name: 'fastify-installed', tier: 'nightly', lane: 'packages', minutes: 0.7, command: vitest('packages/fastify/test/installed.proof.ts'), starts: ['packages/fastify/test/installed.proof.ts'], shows: 'an app runs with the oldest and the newest Fastify 5, from the packed packages in an empty folder' },
+  { name: 'nestjs-versions', tier: 'nightly', lane: 'packages', minutes: 1.5, command: vitest('packages/nestjs/test/versions.proof.ts'), starts: ['packages/nestjs/test/versions.proof.ts'], shows: 'one app runs with NestJS 11 and 12, as CommonJS and as modules, from the packed packages' },
+  { name: 'matrix', tier: 'nightly', lane: 'packages', minutes: 5, command: vitest('packages/testing/test/matrix.proof.ts'), starts: ['packages/testing/test/matrix.proof.ts'], shows: 'one program compiles with TypeScript 5.5 to 7 and each setting of module, and runs on Node 22.12, 24 and 26, in Jest and Vitest, and as a bundle of esbuild and webpack' },
   { name: 'client-versions', tier: 'merge', minutes: 1.5, command: vitest('amqplib.proof kafkajs.proof'), starts: ['packages/transports/rabbitmq/test/amqplib.proof.ts', 'packages/transports/kafka/test/kafkajs.proof.ts'], shows: 'one service runs with every supported version of amqplib and kafkajs, from the packed packages' },
   { name: 'faults-rabbitmq-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults rabbitmq --smoke', starts: faults('rabbitmq'), shows: 'RabbitMQ: kill at each boundary, a lost confirmation, a restart' },
   { name: 'faults-kafka-smoke', tier: 'merge', minutes: 1.5, command: 'pnpm faults kafka --smoke', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-smoke', tier: 'merge', minutes: 1, command: 'pnpm faults postgres --smoke', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
   { name: 'demo-order', tier: 'merge', minutes: 0.2, command: demo('order-service'), servers: DEMO_SERVERS, starts: demoStarts('order-service'), shows: 'an order service with outbox and inbox survives crashes' },
 
-  { name: 'simulate-nightly', tier: 'nightly', isServerless: true, minutes: 6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
-  { name: 'simulate-mutants', tier: 'nightly', isServerless: true, minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
-  { name: 'give-up-full', tier: 'nightly', isServerless: true, minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
+  { name: 'simulate-nightly', tier: 'nightly', lane: 'processor', minutes: 6, command: NIGHTLY_SEEDS, starts: SIMULATION, shows: 'no promise breaks in 20,000 seeds that differ each night' },
+  { name: 'simulate-mutants', tier: 'nightly', lane: 'processor', minutes: 0.4, command: 'pnpm simulate --mutants', starts: SIMULATION, shows: 'the simulator finds each known mistake' },
+  { name: 'give-up-full', tier: 'nightly', lane: 'processor', minutes: 1.2, command: 'pnpm simulate give-up', starts: SIMULATION, shows: 'the same, five seeds for each row' },
   { name: 'stress', tier: 'nightly', minutes: 8, command: vitest('stress.proof'), starts: [], shows: 'the contract of each transport, ten times in parallel' },
   { name: 'store-kills', tier: 'nightly', minutes: 1, command: vitest('packages/stores/file/test/processes.test.ts'), starts: [], shows: 'the file store keeps everything acknowledged in 20 kills; the merge tier has 8' },
   { name: 'contract-modes', tier: 'nightly', minutes: 3, command: vitest('packages/transports/postgres/test/contract-15.proof.ts packages/transports/kafka/test/contract-transactions.proof.ts packages/transports/nats/test/retention.proof.ts packages/transports/redis/test/contract-node-redis.proof.ts'), starts: [], shows: 'the whole contract on the oldest PostgreSQL, with transactions of Kafka, on work queues and interest streams of NATS, and with the client @redis/client; the gate has PostgreSQL 18, and the hand-offs of the others' },
@@ -99,16 +101,16 @@ export const PROOFS: readonly Proof[] = [
   { name: 'cluster', tier: 'nightly', minutes: 7, command: vitest('cluster.proof'), starts: [], stops: CLUSTERS, shows: 'the contract on three nodes of RabbitMQ and Kafka, one killed, and on a Redis Cluster' },
   { name: 'doctor', tier: 'nightly', minutes: 3, command: vitest('packages/doctor/test/rabbitmq.proof.ts packages/doctor/test/kafka.proof.ts packages/doctor/test/postgres.proof.ts'), starts: [], stops: CLUSTERS, shows: 'the doctor finds wrong settings of clusters' },
   { name: 'terminal', tier: 'nightly', minutes: 0.5, command: vitest('packages/cli/test/terminal.proof.ts packages/cli/test/plain-terminal.proof.ts'), starts: [], shows: 'an incident typed into a real terminal looks as documented' },
-  { name: 'cli-size', tier: 'nightly', minutes: 2, command: vitest('packages/cli/test/packed.proof.ts'), starts: [], shows: 'npx redrive installs one package of at most 15 MB, peeks within 5 s, and names what other commands need' },
-  { name: 'site', tier: 'nightly', minutes: 5, command: vitest('packages/console/test/browser/site.proof.ts'), starts: [], shows: 'every page of the documentation site, light and dark, wide and narrow: no broken link, no shift of the layout, axe finds nothing, search without a network' },
-  { name: 'first-minutes', tier: 'nightly', minutes: 3, command: vitest('packages/cli/test/first-minutes.proof.ts'), starts: [], shows: 'a new user starts npx redrive dev from packed packages and replays a group within 3 min; transcript in .reports/first-minutes.txt' },
-  { name: 'dashboards', tier: 'nightly', minutes: 3, command: vitest('packages/server/test/dashboards/dashboards.proof.ts'), starts: [], shows: 'each query of each Grafana dashboard and each alias of a metric returns data from a real Prometheus during an outage and a replay; pictures in .reports/dashboards' },
+  { name: 'cli-size', tier: 'nightly', lane: 'packages', minutes: 2, command: vitest('packages/cli/test/packed.proof.ts'), starts: [], shows: 'npx redrive installs one package of at most 15 MB, peeks within 5 s, and names what other commands need' },
+  { name: 'site', tier: 'nightly', lane: 'packages', minutes: 5, command: vitest('packages/console/test/browser/site.proof.ts'), starts: [], shows: 'every page of the documentation site, light and dark, wide and narrow: no broken link, no shift of the layout, axe finds nothing, search without a network' },
+  { name: 'first-minutes', tier: 'nightly', lane: 'packages', minutes: 3, command: vitest('packages/cli/test/first-minutes.proof.ts'), starts: [], shows: 'a new user starts npx redrive dev from packed packages and replays a group within 3 min; transcript in .reports/first-minutes.txt' },
+  { name: 'dashboards', tier: 'nightly', lane: 'packages', minutes: 3, command: vitest('packages/server/test/dashboards/dashboards.proof.ts'), starts: [], shows: 'each query of each Grafana dashboard and each alias of a metric returns data from a real Prometheus during an outage and a replay; pictures in .reports/dashboards' },
   { name: 'traces', tier: 'nightly', minutes: 0.5, command: vitest('packages/server/test/traces.proof.ts'), starts: [], shows: 'the traces of one message through retry, dead letter and replay, as an OTLP receiver gets them: spans, links, attributes' },
-  { name: 'chart', tier: 'nightly', minutes: 0.5, command: vitest('packages/server/test/chart.proof.ts'), starts: [], shows: 'the Helm chart passes lint, selects pods that exist, runs without root, and writes a config that the server accepts; Helm is built on the first run, in 3 min' },
-  { name: 'console-limits', tier: 'nightly', minutes: 8, command: vitest('packages/console/test/browser/hostile.proof.ts packages/console/test/browser/rights.proof.ts packages/console/test/browser/requests.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen shows hostile text as text; visible actions are those that the caller may use; requests per minute stay below their limits' },
-  { name: 'console-pictures', tier: 'nightly', minutes: 5, command: vitest('packages/console/test/browser/pictures.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen of the console in its states, light and dark, wide and narrow: pictures in .reports/console, axe finds nothing, and pictures of the first screens look as stored' },
-  { name: 'console-triage-quick', tier: 'nightly', minutes: 2, command: vitest('packages/console/test/browser/triage-quick.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'two people triage three causes on RabbitMQ, Kafka and PostgreSQL in the console, by mouse and by keyboard alone, 1,000 dead letters' },
-  { name: 'console-speed-quick', tier: 'nightly', minutes: 2, command: vitest('packages/console/test/browser/speed-quick.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the console paints an interaction in time with 100,000 dead letters and a list of 5,000 rows; its memory stays flat over 12 minutes of updates' },
+  { name: 'chart', tier: 'nightly', lane: 'packages', minutes: 0.5, command: vitest('packages/server/test/chart.proof.ts'), starts: [], shows: 'the Helm chart passes lint, selects pods that exist, runs without root, and writes a config that the server accepts; Helm is built on the first run, in 3 min' },
+  { name: 'console-limits', tier: 'nightly', lane: 'packages', minutes: 8, command: vitest('packages/console/test/browser/hostile.proof.ts packages/console/test/browser/rights.proof.ts packages/console/test/browser/requests.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen shows hostile text as text; visible actions are those that the caller may use; requests per minute stay below their limits' },
+  { name: 'console-pictures', tier: 'nightly', lane: 'packages', minutes: 5, command: vitest('packages/console/test/browser/pictures.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'every screen of the console in its states, light and dark, wide and narrow: pictures in .reports/console, axe finds nothing, and pictures of the first screens look as stored' },
+  { name: 'console-triage-quick', tier: 'nightly', lane: 'packages', minutes: 2, command: vitest('packages/console/test/browser/triage-quick.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'two people triage three causes on RabbitMQ, Kafka and PostgreSQL in the console, by mouse and by keyboard alone, 1,000 dead letters' },
+  { name: 'console-speed-quick', tier: 'nightly', lane: 'packages', minutes: 2, command: vitest('packages/console/test/browser/speed-quick.proof.ts'), starts: ['packages/console/src/main.tsx'], shows: 'the console paints an interaction in time with 100,000 dead letters and a list of 5,000 rows; its memory stays flat over 12 minutes of updates' },
   { name: 'faults-rabbitmq-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults rabbitmq --quick', starts: faults('rabbitmq'), shows: 'RabbitMQ: all fault scenarios, short form' },
   { name: 'faults-kafka-quick', tier: 'nightly', minutes: 6, command: 'pnpm faults kafka --quick', starts: faults('kafka'), shows: 'Kafka: the same' },
   { name: 'faults-postgres-quick', tier: 'nightly', minutes: 3, command: 'pnpm faults postgres --quick', starts: faults('postgres'), shows: 'PostgreSQL: the same' },
@@ -124,7 +126,7 @@ export const PROOFS: readonly Proof[] = [
   { name: 'demo-profile', tier: 'nightly', minutes: 0.1, command: demo('profile-service'), servers: DEMO_SERVERS, starts: demoStarts('profile-service'), shows: 'profiles on RabbitMQ whose database goes away' },
   { name: 'demo-shipping', tier: 'nightly', minutes: 0.1, command: demo('shipping-service'), servers: ['redis'], starts: demoStarts('shipping-service'), shows: 'orders of an existing Redis stream, and failed jobs of BullMQ' },
   { name: 'demo-triage', tier: 'nightly', minutes: 0.1, command: demo('triage-desk'), servers: DEMO_SERVERS, starts: demoStarts('triage-desk'), shows: 'dead letters grouped, replayed and confirmed' },
-  { name: 'node-22', tier: 'nightly', minutes: 15, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
+  { name: 'node-22', tier: 'nightly', lane: 'packages', minutes: 15, command: 'dev/proofs/node-22', starts: [], shows: 'the whole gate on the oldest supported Node' },
   { name: 'faults-mutants', tier: 'nightly', minutes: 33, command: 'pnpm faults all --mutants', starts: ['faults/src/main.ts'], shows: 'the fault scenarios find each known mistake' },
 
   { name: 'storm-full', tier: 'release', minutes: 10, command: 'pnpm simulate storm --out .reports/storm', starts: SIMULATION, shows: 'no retry storm, all outages and policies' },

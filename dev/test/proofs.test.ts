@@ -56,7 +56,7 @@ test('a tier, names, or both select proofs, each once and in the order of the ta
   ])
 })
 
-test('a proof that only computes runs next to one with servers, and each keeps its result', async () => {
+test('the lanes run at the same time, and each proof keeps its result', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'redrive-proofs-'))
   const write = vi.spyOn(process.stdout, 'write').mockReturnValue(true)
   vi.stubEnv('REDRIVE_TIMES', undefined)
@@ -65,20 +65,22 @@ test('a proof that only computes runs next to one with servers, and each keeps i
     vi.unstubAllEnvs()
     rmSync(folder, { recursive: true })
   })
-  // Each waits for a file of the other, so both end only if they run at the same time.
-  const meet = (own: string, other: string) =>
-    `cd ${folder}; touch ${own}; until [ -e ${other} ]; do sleep 0.02; done`
+  // Each waits for the files of all, so they end only if they run at the same time.
+  const meet = (own: string) =>
+    `cd ${folder}; touch ${own}; until [ -e a -a -e b -a -e c ]; do sleep 0.02; done`
   const proof = (name: string, command: string): Proof => ({
     ...{ name, command, tier: 'merge', minutes: 0, starts: [], shows: name },
   })
   const results = await playInLanes([
-    { ...proof('computes', `${meet('a', 'b')}; echo 'PASS 7 seeds, goal 7'`), isServerless: true },
-    proof('serves', `${meet('b', 'a')}; exit 3`),
+    { ...proof('computes', `${meet('a')}; echo 'PASS 7 seeds, goal 7'`), lane: 'processor' },
+    proof('serves', `${meet('b')}; exit 3`),
+    { ...proof('packs', meet('c')), lane: 'packages' },
     proof('serves too', 'true'),
   ])
   expect(results.map(({ proof: { name }, ok, verdict }) => [name, ok, verdict])).toEqual([
     ['computes', true, 'PASS 7 seeds, goal 7'],
     ['serves', false, 'SHORT serves exit status 3, goal 0'],
+    ['packs', true, 'PASS packs exit status 0, goal 0'],
     ['serves too', true, 'PASS serves too exit status 0, goal 0'],
   ])
   const printed = write.mock.calls.map(([text]) => String(text))

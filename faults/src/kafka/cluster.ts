@@ -12,10 +12,14 @@ export async function controller(): Promise<NodeNumber> {
 
 /** Kills a node with SIGKILL. With one broker, kills that one. */
 export async function killNode(service: KafkaService, node: NodeNumber): Promise<void> {
-  await (service === 'kafka' ? services('do', 'kafka', 'kill') : on('kill_node', String(node)))
+  await (service === 'kafka-cluster'
+    ? on('kill_node', String(node))
+    : services('do', service, 'kill'))
 }
 
 /** Resolves when the node has caught up with the others. */
 export async function startNode(service: KafkaService, node: NodeNumber): Promise<void> {
-  await (service === 'kafka' ? services('do', 'kafka', 'start') : on('start_node', String(node)))
+  await (service === 'kafka-cluster'
+    ? on('start_node', String(node))
+    : services('do', service, 'start'))
 }

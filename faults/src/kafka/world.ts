@@ -11,7 +11,7 @@ import { type PlannedRecord, produce } from './producer.ts'
 import { PARTITIONS } from './topology.ts'
 
 /** Three brokers, or the single one that `--smoke` uses. */
-export type KafkaService = 'kafka-cluster' | 'kafka'
+export type KafkaService = 'kafka-cluster' | 'kafka-restarts'
 
 export interface KafkaScenario extends LoadScenario<KafkaWorld> {
   readonly service: KafkaService

@@ -11,7 +11,7 @@ import { type PlannedEvent, produce } from './producer.ts'
 
 export interface PostgresScenario extends LoadScenario<PostgresWorld> {
   /** The pair is used only where one server is not enough. */
-  readonly service: 'postgres' | 'postgres-pair'
+  readonly service: 'postgres' | 'postgres-restarts' | 'postgres-pair'
   /** Number of concurrent producer transactions. Default 10. */
   readonly producers?: number
 }

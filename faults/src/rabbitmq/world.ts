@@ -11,7 +11,7 @@ import { produce } from './producer.ts'
 
 export interface RabbitScenario extends LoadScenario<RabbitWorld> {
   /** The cluster is used only where one node is not enough or must stay intact. */
-  readonly service: 'rabbitmq' | 'rabbitmq-cluster'
+  readonly service: 'rabbitmq' | 'rabbitmq-restarts' | 'rabbitmq-cluster'
 }
 
 export interface RabbitWorld extends World<RabbitConsumerOptions> {

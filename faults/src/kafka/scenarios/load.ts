@@ -31,7 +31,7 @@ export type KafkaStory = Omit<KafkaScenario, 'service' | 'smokeService' | 'check
 export const onCluster = (story: KafkaStory): KafkaScenario => ({
   ...story,
   service: 'kafka-cluster',
-  smokeService: 'kafka',
+  smokeService: 'kafka-restarts',
   check(evidence, world) {
     // `collect` created it.
     const known = evidence as KafkaEvidence

@@ -18,7 +18,7 @@ const FINISHED_MS = 60_000
 export const topicRecreated: KafkaScenario = {
   name: 'topic-recreated',
   service: 'kafka-cluster',
-  smokeService: 'kafka',
+  smokeService: 'kafka-restarts',
   story: 'the topic is deleted and created again, while consumers run and while they are stopped',
   messages: { quick: 1_200, full: 12_000 },
   async play(world) {

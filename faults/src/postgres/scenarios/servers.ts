@@ -9,18 +9,18 @@ const RATE = 300
 export const primaryCrash: PostgresScenario = {
   name: 'primary-crash',
   story: 'the server loses power under load and is started again; producers and consumers continue',
-  service: 'postgres',
+  service: 'postgres-restarts',
   messages: { smoke: 700, quick: 2_000, full: 12_000 },
   async play(world) {
-    world.atEnd(() => services('up', 'postgres'))
+    world.atEnd(() => services('up', 'postgres-restarts'))
     const times = world.scale === 'full' ? 4 : 1
     await underLoad(world, { consumers: CONSUMERS, ratePerSecond: RATE }, async () => {
       for (let time = 0; time < times; time++) {
         await lasting(2_000)
         const end = world.fault('the server is down')
-        await services('do', 'postgres', 'crash')
+        await services('do', 'postgres-restarts', 'crash')
         await lasting(1_000)
-        await services('up', 'postgres')
+        await services('up', 'postgres-restarts')
         end()
       }
     })

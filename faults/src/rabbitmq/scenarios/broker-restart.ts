@@ -10,10 +10,10 @@ const RATE = 350
 export const brokerRestart: RabbitScenario = {
   name: 'broker-restart',
   story: 'the only node is killed under load and started again, producers and consumers reconnect',
-  service: 'rabbitmq',
+  service: 'rabbitmq-restarts',
   messages: { smoke: 800, quick: 2_000, full: 12_000 },
   async play(world) {
-    world.atEnd(() => services('up', 'rabbitmq'))
+    world.atEnd(() => services('up', 'rabbitmq-restarts'))
     const times = world.scale === 'full' ? 3 : 1
     // RabbitMQ 3.10 may never elect a leader for a quorum queue that was declared just before its only
     // node was killed. So all queues exist before the consumers start, which takes seconds.
@@ -22,8 +22,8 @@ export const brokerRestart: RabbitScenario = {
       for (let time = 0; time < times; time++) {
         await lasting(1_000)
         const end = world.fault('the broker is down')
-        await services('do', 'rabbitmq', 'crash')
-        await services('up', 'rabbitmq')
+        await services('do', 'rabbitmq-restarts', 'crash')
+        await services('up', 'rabbitmq-restarts')
         end()
       }
     })
