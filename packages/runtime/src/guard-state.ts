@@ -71,13 +71,18 @@ export class GuardState {
 
   /** The tick of the last success; undefined before the first one. */
   get lastHandledAt(): number | undefined {
-    return this.handledCount === 0 ? undefined : this.#lastHandledAt
+    return this.#lastHandledAt === 0 ? undefined : this.#lastHandledAt
   }
 
   /** Counts one success, at that tick or shortly after. */
   count(tickAt: number): void {
     this.#unrecorded += 1
     this.#lastHandledAt = tickAt
+  }
+
+  /** Counts a message that an earlier run handled. Its handler did not run, so it shows nothing about the dependency. */
+  countDuplicate(): void {
+    this.#recorded += 1
   }
 
   /** Records the successes so far in the guards. Returns true when that changes how many attempts may run. */

@@ -196,7 +196,8 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const { capacity, guardState, deadlines } = this
     const wasFull = !capacity.hasRoom
     if (!this.#end(attempt)) return
-    guardState.count(deadlines.tickAt)
+    if (attempt.alreadyHandled) guardState.countDuplicate()
+    else guardState.count(deadlines.tickAt)
     if (attempt.failures.runs > 0) guardState.unproven.passed(attempt.delivery.id)
     const isLate = deadlines.isLate(attempt)
     if (!guardState.isCalm || isLate || (wasFull && capacity.canGrow)) {
