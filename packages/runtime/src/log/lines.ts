@@ -16,8 +16,8 @@ type Describe<Type extends RedriveEvent['type']> = (
   lastFailed: EventOf<'attempt_failed'> | undefined,
 ) => Line | undefined
 
-/** 5 min: a message that fails for longer than this needs attention. */
-const LONG_FAILING_MS = 300_000
+/** 4 min: a message that fails for longer than this needs attention. A next run that times out reports it a minute later. */
+const LONG_FAILING_MS = 240_000
 
 /** Returns the line of an event; undefined for events of normal operation. */
 export function lineOf(
@@ -89,7 +89,7 @@ const PAUSES: Partial<Record<PauseReason, string>> = {
   handlers_hung: 'handlers that do not end hold every slot',
 }
 
-/** Describes a failure whose next run is more than five minutes after the first failure. */
+/** Describes a failure whose next run is more than four minutes after the first failure. */
 function describeFailing(event: EventOf<'attempt_failed'>): Line | undefined {
   const { at, deliveryId, firstFailedAt, retryAt, runs } = event
   if (retryAt === undefined || retryAt - firstFailedAt < LONG_FAILING_MS) return undefined
