@@ -152,12 +152,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'count failures without proof',
     file: EVIDENCE,
-    find: `    ? 'message'
-    : 'unproven'
-}`,
-    replace: `    ? 'message'
-    : 'message'
-}`,
+    find: "return isLimited && !othersPassed ? 'unproven' : 'message'",
+    replace: "return 'message'",
   },
   {
     name: 'never close the breaker',
@@ -168,7 +164,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'let one bad message keep the breaker open',
     file: BREAKER,
-    find: "if (isKnown && input.kind === 'unexplained') return state",
+    find: "if (isKnown && (input.kind === 'unexplained' || state.successes > 0)) return state",
     replace: '',
   },
   {

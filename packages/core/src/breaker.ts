@@ -142,9 +142,9 @@ function whileOpen(
 }
 
 /**
- * Handles a probe that failed. When the dependency was not reached, the breaker stays open. A failure
- * for an unknown reason keeps it open only when it is the first of its message: otherwise one bad message
- * on a quiet source would keep it open forever.
+ * Handles a probe that failed. When the dependency was not reached, the breaker stays open. Two failures
+ * of a message that failed before show nothing about the dependency: one for an unknown reason, because one
+ * bad message on a quiet source would keep the breaker open forever, and one after another probe passed.
  */
 function afterFailedProbe(
   policy: BreakerPolicy,
@@ -154,7 +154,7 @@ function afterFailedProbe(
   random: Random,
 ): BreakerState {
   const isKnown = state.suspects.includes(input.messageId)
-  if (isKnown && input.kind === 'unexplained') return state
+  if (isKnown && (input.kind === 'unexplained' || state.successes > 0)) return state
   const suspects = isKnown ? state.suspects : addSuspect(state.suspects, input)
   const freshAt = isKnown ? state.freshAt : now
   return openAgain(policy, { since: state.since, suspects, freshAt }, input, now, random)

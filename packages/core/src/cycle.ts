@@ -15,6 +15,8 @@ export interface FailedRun {
   readonly now: number
   /** The time that the message waited for this run, in ms. */
   readonly waitedMs: number
+  /** Others passed since the first run without proof. */
+  readonly othersPassed?: boolean
   /** False when the handler did not run: an earlier run had not ended, or the breaker was open. */
   readonly hasRun?: boolean
   /** W3C `traceparent` of the span of the run. */
@@ -67,12 +69,16 @@ function addRecord(
   return kept
 }
 
-/** An attempt adds only its wait, and only to runs without proof: a message that both happens to goes on for no longer. */
+/**
+ * An attempt adds only its wait, and only to runs without proof: a message that both happens to goes on for
+ * no longer. An outage starts again at zero, unless others passed since the first of these runs.
+ */
 function countUnproven(
   { runs, waitedMs }: UnprovenRuns,
   run: FailedRun,
   cause: Cause,
 ): UnprovenRuns {
-  if (cause === 'dependency' || (cause === 'message' && runs === 0)) return NONE_UNPROVEN
+  if (runs === 0 && cause !== 'unproven') return NONE_UNPROVEN
+  if (cause === 'dependency' && run.othersPassed !== true) return NONE_UNPROVEN
   return { runs: runs + (cause === 'unproven' ? 1 : 0), waitedMs: waitedMs + run.waitedMs }
 }

@@ -10,6 +10,7 @@ import type { Failure } from './failure.ts'
 import { isAlwaysKept, isKept } from './filter.ts'
 import { takeDeadLetter } from './flood.ts'
 import { type Guards, type SuccessBatch, recordFailure, recordSuccesses } from './guards.ts'
+import { hasServedOthers } from './outage.ts'
 import type { ClassPolicy, Policy, UnprovenPolicy } from './policy.ts'
 import { isPoison } from './poison.ts'
 import { BREAKER_OPEN, STILL_RUNNING } from './unattempted.ts'
@@ -59,24 +60,27 @@ export function decide(input: DecideInput): DecideResult {
       ...recordSuccesses(policy, input.guards, outcome, { ...input, source }),
     }
   }
-  const { failure } = outcome
+  const { failure, startedAt, trace } = outcome
+  const waited = waitedMs(input.cycle, startedAt, now)
+  const othersPassed = input.cycle.runs > 0 && hasServedOthers(input.guards.outage, waited, now)
   const update = recordFailure(
     policy,
     input.guards,
-    { ...outcome, messageId: delivery.id },
+    { ...outcome, messageId: delivery.id, othersPassed },
     { ...input, source },
   )
   const rule = policy.retry.classes[failure.class]
   const cause =
     rule.action === 'retry'
-      ? findCause({ ...input, failure, before: input.guards, after: update.guards })
+      ? findCause({
+          ...{ policy, failure, cycle: input.cycle, waitedMs: waited, now },
+          ...{ before: input.guards, after: update.guards },
+        })
       : 'message'
+  const sinceUnproven = input.cycle.unproven.waitedMs + waited
   const run = {
-    policy,
-    failure,
-    now,
-    waitedMs: waitedMs(policy, input.cycle, failure),
-    trace: outcome.trace,
+    ...{ policy, failure, now, waitedMs: waited, trace },
+    othersPassed: hasServedOthers(input.guards.outage, sinceUnproven, now),
   }
   const context: FailureContext = {
     ...input,

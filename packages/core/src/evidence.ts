@@ -22,19 +22,23 @@ export interface EvidenceInput {
   readonly cycle: FailureCycle
   readonly before: Guards
   readonly after: Guards
+  /** Time since the last failure of the message, or since this run began. See `waitedMs`. */
+  readonly waitedMs: number
   readonly now: number
 }
 
 /**
  * Returns the cause of a failure. The checks run in this order:
  *
- * | check                                                        | cause      |
- * |--------------------------------------------------------------|------------|
- * | the failure is a rejection or an unreadable body             | message    |
- * | the breaker is open, or many messages fail together          | dependency |
- * | it is the first failure of the message                       | message    |
- * | another message passed while this one waited                 | message    |
- * | otherwise                                                    | unproven   |
+ * | check                                                                     | cause      |
+ * |---------------------------------------------------------------------------|------------|
+ * | the failure is a rejection or an unreadable body                          | message    |
+ * | the breaker is open                                                       | dependency |
+ * | many messages fail together, and another message passed while this waited | unproven   |
+ * | many messages fail together                                               | dependency |
+ * | it is the first failure of the message                                    | message    |
+ * | another message passed while this one waited                              | message    |
+ * | otherwise                                                                 | unproven   |
  *
  * A probe of a half-open breaker proves less when another probe passed while it waited, or when only
  * messages fail that failed before. Its failure is then unproven.
@@ -44,27 +48,30 @@ export function findCause(input: EvidenceInput): Cause {
   if (failure.class !== 'transient' && failure.class !== 'unknown') return 'message'
   if (after.breaker.phase !== 'closed') return causeWhileOpen(input)
   if (policy.outage === undefined) return 'message'
-  if (isSick(policy.outage, after.outage, now)) return 'dependency'
-  if (policy.retry.unproven === undefined || cycle.runs === 0) return 'message'
-  return hasServedOthers(after.outage, waitedMs(policy, cycle, failure), now)
-    ? 'message'
-    : 'unproven'
+  const isLimited = policy.retry.unproven !== undefined && cycle.runs > 0
+  const othersPassed = hasServedOthers(after.outage, input.waitedMs, now)
+  if (isSick(policy.outage, after.outage, now)) {
+    return isLimited && othersPassed ? 'unproven' : 'dependency'
+  }
+  return isLimited && !othersPassed ? 'unproven' : 'message'
 }
 
-function causeWhileOpen({ policy, failure, cycle, before, after, now }: EvidenceInput): Cause {
+function causeWhileOpen({ policy, before, after, waitedMs, now }: EvidenceInput): Cause {
   const { breaker } = before
   if (breaker.phase !== 'open' || breakerPhase(breaker, now) !== 'halfOpen') return 'dependency'
   const isNew = after.breaker !== breaker
   if (policy.retry.unproven === undefined) return isNew ? 'dependency' : 'message'
-  const waited = waitedMs(policy, cycle, failure)
-  if (hasServedOthers(after.outage, waited, now)) return 'unproven'
-  return isNew || breaker.freshAt > now - waited ? 'dependency' : 'unproven'
+  if (hasServedOthers(after.outage, waitedMs, now)) return 'unproven'
+  return isNew || breaker.freshAt > now - waitedMs ? 'dependency' : 'unproven'
 }
 
+/** 1 s: the start of a run is known to a tick, and may be that much too early. */
+const START_PRECISION_MS = 1_000
+
 /**
- * Returns how long the message waited for this failure: its delay, and the run itself when it timed out.
- * Only times of this process are compared, so differences between clocks have no effect.
+ * Returns how long the message waited for this failure: its delay, and the run itself. Only times of this
+ * process are compared, so differences between clocks have no effect.
  */
-export function waitedMs(policy: Policy, cycle: FailureCycle, failure: Failure): number {
-  return cycle.lastDelayMs + (failure.timedOut ? policy.timeoutMs : 0)
+export function waitedMs(cycle: FailureCycle, startedAt: number, now: number): number {
+  return cycle.lastDelayMs + Math.max(0, now - startedAt - START_PRECISION_MS)
 }

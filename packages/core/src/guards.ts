@@ -133,14 +133,28 @@ function limitAfterHandled(
   return quickLimit(policy.adaptiveConcurrency, guards.adaptiveConcurrency, seen)
 }
 
+/** A failed attempt, as the guards see it. */
+export interface FailureSeen {
+  readonly failure: Failure
+  readonly messageId: string
+  /**
+   * The message had failed before, and others passed while it waited for this attempt. Its failure then
+   * shows nothing about the dependency.
+   */
+  readonly othersPassed?: boolean
+  readonly startedAt: number
+  readonly inFlight: number
+}
+
 /** Records what a failure shows about the dependency, before the message is decided. */
 export function recordFailure(
   policy: Policy,
   guards: Guards,
-  failed: { failure: Failure; messageId: string; startedAt: number; inFlight: number },
+  failed: FailureSeen,
   { source, now, random }: { source: string; now: number; random: Random },
 ): GuardUpdate {
   const input = aboutDependency(failed.failure, failed.messageId)
+  if (failed.othersPassed === true && input?.kind !== 'handled') return { guards, events: [] }
   const breaker =
     input === undefined ? guards.breaker : updateBreaker(policy, guards, input, now, random)
   const next: Guards = {

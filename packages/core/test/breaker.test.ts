@@ -352,12 +352,20 @@ describe('a half-open breaker', () => {
   })
 
   test('opens again when a probe does not reach the dependency, and keeps the start of the outage', () => {
-    const from = open({ successes: 1, suspects: ['a'] })
+    const from = open({ suspects: ['a'] })
     const again = { phase: 'open', since: 10_000, until: 43_000, successes: 0 }
     const afterProbe = (messageId: string) =>
       nextBreaker(CONSECUTIVE, from, unreachable(0, messageId), 40_000, noJitter)
     expect(afterProbe('a')).toEqual({ ...again, suspects: ['a'], freshAt: 10_000 })
     expect(afterProbe('b')).toEqual({ ...again, suspects: ['a', 'b'], freshAt: 40_000 })
+  })
+
+  test('stays half-open when a message fails again after another probe passed', () => {
+    const from = open({ successes: 1, suspects: ['a'] })
+    const afterProbe = (messageId: string) =>
+      nextBreaker(CONSECUTIVE, from, unreachable(0, messageId), 40_000, noJitter)
+    expect(afterProbe('a')).toBe(from)
+    expect(afterProbe('b')).toMatchObject({ until: 43_000, successes: 0 })
   })
 
   test('opens again on an unexplained failure of a new message', () => {

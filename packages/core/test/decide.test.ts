@@ -942,24 +942,54 @@ describe('a retry that fails while no other message passed or failed', () => {
     expect(waits(360_000, 1)).toMatchObject({ delayMs: 60_000 })
   })
 
-  test('is held back until the next probe while the breaker is open', () => {
-    const breaker = { ...open(NOW), suspects: ['m1'] } as BreakerState
-    const again = { class: 'transient' } as const
+  test('does not open the breaker again when others passed, and waits as usual', () => {
+    const breaker = open(NOW)
     const guards = { ...served(NOW - 1), breaker }
-    const opened = afterFailure({ ...world, failure: again, guards })
-    expect(opened.guards.breaker).toMatchObject({ phase: 'open', until: NOW + 1_000 })
-    expect(opened.decision).toMatchObject({ dueAt: NOW + 5_000, cycle: { unproven: { runs: 1 } } })
-    const short: PolicyOptions = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } }
-    const soon = {
-      ...world,
-      failure: again,
-      guards,
-      options: short,
-      cycle: { ...last, attempts: 1 },
+    const failure = { class: 'transient' } as const
+    const probe = afterFailure({ ...world, failure, guards })
+    expect(probe.guards).toMatchObject({ breaker, outage: guards.outage })
+    expect(probe.decision).toMatchObject({ dueAt: NOW + 5_000, cycle: { unproven: { runs: 1 } } })
+    const ordered = afterFailure({ ...world, failure, guards, options: LANE })
+    expect(ordered.decision).toMatchObject({ dueAt: NOW + 5_000 })
+    const alone = { ...served(NOW - 5_000), breaker }
+    const again = afterFailure({ ...world, failure, guards: alone })
+    expect(again.guards.breaker).toMatchObject({ phase: 'open', until: NOW + 1_000 })
+  })
+
+  test('says nothing about the dependency when others passed while it waited', () => {
+    const failure = { class: 'transient' } as const
+    const guardsAfter = (handledAt: number, runs: number) =>
+      afterFailure({
+        ...world,
+        failure,
+        guards: served(handledAt),
+        cycle: { ...world.cycle, attempts: 1, runs },
+        options: { adaptiveConcurrency: {}, retryBudget: 'off', flood: 'off' },
+      }).guards
+    const counted = {
+      breaker: { failures: 1, suspects: ['m1'] },
+      outage: { now: { failed: ['m1'] } },
+      adaptiveConcurrency: { limit: 7 },
     }
-    expect(afterFailure(soon).decision).toMatchObject({ dueAt: NOW + 1_000, reason: 'held_back' })
-    const ordered = { ...soon, options: { ...short, ...LANE } }
-    expect(afterFailure(ordered).decision).toMatchObject({ dueAt: NOW + 1_773 })
+    expect(guardsAfter(NOW - 1, 0)).toMatchObject(counted)
+    expect(guardsAfter(NOW - 5_000, 1)).toMatchObject(counted)
+    expect(guardsAfter(NOW - 1, 1)).toEqual({
+      ...startGuards(resolvePolicy({ retryBudget: 'off', flood: 'off' }), NOW),
+      ...served(NOW - 1),
+    })
+  })
+
+  test('keeps its runs without proof in an outage when others passed since the first of them', () => {
+    const unprovenAfter = (handledAt: number) => {
+      const { decision } = afterFailure({
+        failure: { class: 'transient' },
+        guards: { ...served(handledAt), breaker: open(NOW) },
+        cycle: unproven(3, 60_000),
+      })
+      return decision.kind === 'retryAt' ? decision.cycle.unproven : undefined
+    }
+    expect(unprovenAfter(NOW - 62_999)).toEqual({ runs: 3, waitedMs: 63_000 })
+    expect(unprovenAfter(NOW - 63_000)).toEqual({ runs: 0, waitedMs: 0 })
   })
 })
 

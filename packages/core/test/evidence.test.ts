@@ -33,12 +33,14 @@ function cause({
   options = {},
   failure = {},
   cycle = RETRIED,
+  waitedFor = 1_000,
   before = {},
   after = {},
 }: {
   options?: PolicyOptions
   failure?: Partial<Failure>
   cycle?: Parameters<typeof aCycle>[0]
+  waitedFor?: number
   before?: Partial<Guards>
   after?: Partial<Guards>
 } = {}) {
@@ -50,6 +52,7 @@ function cause({
     cycle: aCycle(cycle),
     before: { ...guards, ...before },
     after: { ...guards, ...after },
+    waitedMs: waitedFor,
     now: NOW,
   })
 }
@@ -62,15 +65,6 @@ describe('the cause of a failure is the message', () => {
   test('when another message passed while this one waited', () => {
     expect(cause({ after: { outage: served(999) } })).toBe('message')
     expect(cause({ after: { outage: served(1_000) } })).toBe('unproven')
-  })
-
-  test('when another message passed during a run that timed out', () => {
-    const failure = { timedOut: true }
-    const options = { timeout: '30s' } as const
-    const cycle = { ...RETRIED, lastDelayMs: 0 }
-    expect(cause({ options, failure, cycle, after: { outage: served(29_999) } })).toBe('message')
-    expect(cause({ options, failure, cycle, after: { outage: served(30_000) } })).toBe('unproven')
-    expect(cause({ options, cycle, after: { outage: served(10) } })).toBe('unproven')
   })
 
   test.each(['schema', 'business', 'integration'] as const)(
@@ -115,6 +109,14 @@ describe('the cause of a failure is the dependency', () => {
     expect(cause({ after: { outage: failing(5, 16) } })).toBe('unproven')
     expect(cause({ after: { outage: failing(4) } })).toBe('unproven')
   })
+
+  test('while enough messages fail together and none passed while this one waited', () => {
+    const outage = { ...failing(5, 15), handledAt: NOW - 1_000 }
+    expect(cause({ after: { outage } })).toBe('dependency')
+    expect(cause({ cycle: {}, waitedFor: 1_001, after: { outage } })).toBe('dependency')
+    const options = { retry: { unproven: 'off' } } as const
+    expect(cause({ options, waitedFor: 1_001, after: { outage } })).toBe('dependency')
+  })
 })
 
 describe('the cause of a failure is unproven', () => {
@@ -124,6 +126,11 @@ describe('the cause of a failure is unproven', () => {
       expect(cause({ failure: { class: name } })).toBe('unproven')
     },
   )
+
+  test('when many messages fail together, but another passed while this one waited', () => {
+    const outage = { ...failing(5, 15), handledAt: NOW - 999 }
+    expect(cause({ after: { outage } })).toBe('unproven')
+  })
 
   test('when a probe fails that failed before, and so do only others that failed before', () => {
     const known = (freshAt: number) => ({ breaker: { ...open(NOW), freshAt } as BreakerState })
@@ -153,9 +160,9 @@ describe('the cause of a failure is unproven', () => {
   })
 })
 
-test('a message waited for its delay, and for the run when it timed out', () => {
-  const policy = resolvePolicy({ timeout: '30s' })
+test('a message waited for its delay and for its run, whose start may be a second too early', () => {
   const cycle = aCycle({ lastDelayMs: 1_500 })
-  expect(waitedMs(policy, cycle, aFailure())).toBe(1_500)
-  expect(waitedMs(policy, cycle, aFailure({ timedOut: true }))).toBe(31_500)
+  expect(waitedMs(cycle, NOW, NOW)).toBe(1_500)
+  expect(waitedMs(cycle, NOW - 1_000, NOW)).toBe(1_500)
+  expect(waitedMs(cycle, NOW - 31_000, NOW)).toBe(31_500)
 })

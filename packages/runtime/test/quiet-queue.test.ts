@@ -1,8 +1,8 @@
 import { seededRandom } from '@redrive/core'
 import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
-import { FakeClock } from '@redrive/testing'
+import { FakeClock, memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
-import { consume, type Handler } from '../src/index.ts'
+import { consume, type Handler, type Inbox } from '../src/index.ts'
 import { QUEUE } from './fixtures.ts'
 
 /** A queue with the default policy, in virtual time. */
@@ -11,12 +11,20 @@ function quietQueue() {
   const broker = new MemoryBroker({ clock })
   return {
     clock,
-    put: (id: string) => send(broker, QUEUE, { id }, { id }),
+    put: (id: string, key = id) =>
+      send(broker, QUEUE, { id: key }, { id, headers: { 'redrive-key': key } }),
     start: (handler: Handler<{ id: string }, undefined>) =>
       consume(memory({ broker, queue: QUEUE }), handler, {
         logger: 'off',
         clock,
         random: seededRandom(1),
+      }),
+    startWithInbox: (
+      handler: Handler<{ id: string }, MemoryTransaction>,
+      inbox: Inbox<MemoryTransaction>,
+    ) =>
+      consume(memory({ broker, queue: QUEUE }), handler, {
+        ...{ inbox, clock, logger: 'off', random: seededRandom(1) },
       }),
     deadLetters: async () => {
       const source = memorySource({ broker, queue: QUEUE })
@@ -85,5 +93,46 @@ describe('a quiet queue with the default policy', () => {
     put('good')
     await clock.settle()
     expect(handled).toEqual(['good'])
+  })
+
+  it('takes no skipped duplicate for proof that the dependency works', async () => {
+    const { clock, put, startWithInbox, deadLetters } = quietQueue()
+    let isDown = false
+    const consumer = await startWithInbox(() => {
+      if (isDown) throw new Error('Could not load customer')
+    }, memoryInbox())
+    put('first', 'order-1')
+    await clock.settle()
+    isDown = true
+    put('second', 'order-2')
+    for (let copy = 1; copy <= 60; copy++) {
+      put(`copy ${copy}`, 'order-1')
+      await clock.advance('20s')
+    }
+    expect(await deadLetters()).toEqual([])
+    expect(consumer.stats()).toMatchObject({ handled: 61, breaker: 'closed' })
+  })
+
+  it('gives up five messages to a dead host and does not delay the good ones between them', async () => {
+    const { clock, put, start, deadLetters } = quietQueue()
+    const runs = new Map<string, number>()
+    const waiting = new Set<string>()
+    await start(({ body: { id } }) => {
+      waiting.delete(id)
+      if (!id.startsWith('bad')) return
+      runs.set(id, (runs.get(id) ?? 0) + 1)
+      throw deadHost()
+    })
+    for (let bad = 1; bad <= 5; bad++) put(`bad ${bad}`)
+    for (let good = 1; good <= 20; good++) {
+      waiting.add(`good ${good}`)
+      put(`good ${good}`)
+      await clock.advance('1m')
+      expect([...waiting]).toEqual([])
+    }
+    expect((await deadLetters()).map(({ reason }) => reason)).toEqual(
+      Array(5).fill('attempts_exhausted'),
+    )
+    expect(Math.max(...runs.values())).toBeLessThanOrEqual(30)
   })
 })
