@@ -1,28 +1,38 @@
-import { decodeHeaders, FAILURE_CLASSES, formatDuration, seededRandom } from '@redrive/core'
-import { deadLetterQueue, MemoryBroker, memory, quarantineQueue, send } from '@redrive/memory'
+import { decodeHeaders, formatDuration, seededRandom } from '@redrive/core'
+import { MemoryBroker, memory, send } from '@redrive/memory'
 import { consume } from '@redrive/runtime'
 import { VirtualTime } from '@redrive/storm/internal'
-
-/**
- * How the failing message fails. During the outage every message fails like this. A call that does not
- * settle fails when the dependency is back.
- */
-type FailureKind = 'dead host' | 'generic error' | 'never settles' | 'business'
-
-const SECOND = 1_000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
+import { playBadMessages } from './bad-messages.ts'
+import {
+  DAY,
+  type FailureKind,
+  fail,
+  givenUp,
+  HOUR,
+  lineOf,
+  MINUTE,
+  QUEUE,
+  SECOND,
+  timeText,
+} from './give-up-parts.ts'
 
 const ARRIVALS = {
   '1 a day': DAY,
   '10 a day': DAY / 10,
   '1 an hour': HOUR,
+  '12 an hour': HOUR / 12,
   '1 a minute': MINUTE,
+  '6 a minute': MINUTE / 6,
   '1 a second': SECOND,
 } as const
 
-const KINDS: readonly FailureKind[] = ['dead host', 'generic error', 'never settles', 'business']
+const KINDS: readonly FailureKind[] = [
+  'dead host',
+  'generic error',
+  'client timeout',
+  'never settles',
+  'business',
+]
 const OUTAGES: readonly number[] = [0, 30 * SECOND, 5 * MINUTE, HOUR, 6 * HOUR]
 
 /** The limits that every row must meet. */
@@ -69,7 +79,7 @@ const SEEDS = 5
 
 /** Plays one permanently failing message among good ones, in every row. Returns true when all limits hold. */
 export async function runGiveUp({ quick, print }: GiveUpCommand): Promise<boolean> {
-  print(HEADER)
+  print(lineOf(HEADER, COLUMNS))
   const short: string[] = []
   for (const row of rows()) {
     const results: RowResult[] = []
@@ -77,10 +87,13 @@ export async function runGiveUp({ quick, print }: GiveUpCommand): Promise<boolea
     print(rowText(row, results))
     short.push(...results.flatMap((result) => shortcomings(row, result)))
   }
+  print('')
+  const { rows: badRows, short: badShort } = await playBadMessages({ quick, print })
+  short.push(...badShort)
   for (const text of short) print(text)
   const isGood = short.length === 0
   print(
-    `${isGood ? 'PASS' : 'SHORT'} give-up ${short.length} limits missed in ${rows().length} rows, goal 0`,
+    `${isGood ? 'PASS' : 'SHORT'} give-up ${short.length} limits missed in ${rows().length + badRows} rows, goal 0`,
   )
   return isGood
 }
@@ -92,25 +105,7 @@ function rows(): readonly Row[] {
   )
 }
 
-const QUEUE = 'orders'
 const FAILING = 'failing'
-
-class Rejected extends Error {
-  readonly status = 422
-}
-
-function fail(kind: FailureKind): Promise<never> {
-  switch (kind) {
-    case 'dead host':
-      throw Object.assign(new Error('getaddrinfo ENOTFOUND crm.internal'), { code: 'ENOTFOUND' })
-    case 'generic error':
-      throw new Error('Could not load customer')
-    case 'never settles':
-      return new Promise(() => undefined)
-    case 'business':
-      throw new Rejected('The customer is blocked')
-  }
-}
 
 /** A rejection is about one message. In an outage the messages of that row find a dead host. */
 const inOutage = (kind: FailureKind): FailureKind => (kind === 'business' ? 'dead host' : kind)
@@ -131,7 +126,7 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
       ? new Promise((_, reject) => {
           time.after(outageUntil - time.now(), () => reject(new Error('socket hang up')))
         })
-      : fail(inOutage(kind))
+      : fail(inOutage(kind), time)
   let runs = 0
   let firstRunAt: number | undefined
   let warnedAt: number | undefined
@@ -145,7 +140,7 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
       if (id === FAILING) {
         firstRunAt ??= time.now()
         runs += 1
-        await fail(isOutage() ? inOutage(kind) : kind)
+        await fail(isOutage() ? inOutage(kind) : kind, time)
       }
       if (isOutage()) await failInOutage()
       passedAt.push(time.now())
@@ -184,14 +179,6 @@ async function play({ arrivals, kind, outageMs }: Row, seed: number): Promise<Ro
   }
 }
 
-function givenUp(broker: MemoryBroker) {
-  const queues = [
-    deadLetterQueue(QUEUE),
-    ...FAILURE_CLASSES.map((name) => quarantineQueue(QUEUE, name)),
-  ]
-  return queues.flatMap((queue) => broker.contents(queue))
-}
-
 function shortcomings(row: Row, result: RowResult): readonly string[] {
   const { warningMs, deadLetterMs, runs, falseDeadLetters, isProven } = result
   const name = `${row.arrivals}, ${row.kind}, outage of ${formatDuration(row.outageMs)}`
@@ -213,7 +200,7 @@ function shortcomings(row: Row, result: RowResult): readonly string[] {
 }
 
 const COLUMNS = [12, 16, 9, 16, 20, 8, 7, 20] as const
-const HEADER = lineOf([
+const HEADER = [
   'ARRIVALS',
   'FAILURE',
   'OUTAGE',
@@ -222,13 +209,13 @@ const HEADER = lineOf([
   'RUNS',
   'FALSE',
   'REASON',
-])
+]
 
 function rowText({ arrivals, kind, outageMs }: Row, results: readonly RowResult[]): string {
   const most = (pick: (result: RowResult) => number) => Math.max(...results.map(pick))
   const latest = (pick: (result: RowResult) => number | undefined) =>
     timeText(most((result) => pick(result) ?? Number.POSITIVE_INFINITY))
-  return lineOf([
+  const cells = [
     arrivals,
     kind,
     outageMs === 0 ? 'none' : formatDuration(outageMs),
@@ -237,17 +224,6 @@ function rowText({ arrivals, kind, outageMs }: Row, results: readonly RowResult[
     String(most(({ runs }) => runs)),
     String(most(({ falseDeadLetters }) => falseDeadLetters)),
     [...new Set(results.map(({ reason }) => reason ?? '-'))].join(' '),
-  ])
-}
-
-function timeText(ms: number | undefined): string {
-  if (ms === undefined || ms === Number.POSITIVE_INFINITY) return 'never'
-  return ms < 2 * MINUTE ? `${Math.round(ms / SECOND)} s` : `${(ms / MINUTE).toFixed(1)} min`
-}
-
-function lineOf(cells: readonly string[]): string {
-  return cells
-    .map((cell, index) => cell.padEnd(COLUMNS[index] ?? 0))
-    .join('')
-    .trimEnd()
+  ]
+  return lineOf(cells, COLUMNS)
 }
