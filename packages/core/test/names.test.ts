@@ -33,6 +33,13 @@ describe('the names of a thrown value', () => {
     expect(classify(error, options)).toMatchObject({ class: 'transient', code: 'HTTP 503' })
   })
 
+  test.each([
+    ['a buffer', Buffer.alloc(2)],
+    ['an array', [1, 2]],
+  ])('are not listed for %s, which may have millions', (_, value) => {
+    expect(namesOf(value).has('status')).toBe(true)
+  })
+
   test('are only existing ones', () => {
     const names = namesOf(Object.assign(new Error('no'), { code: 'E' }))
     expect(['code', 'message', 'name', 'stack'].filter((name) => names.has(name))).toHaveLength(4)

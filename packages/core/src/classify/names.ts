@@ -7,7 +7,7 @@ export interface Thrown {
   readonly names: Names
 }
 
-/** For values whose properties cannot be listed: each name is tried. */
+/** For values whose properties cannot be listed, or are as many as their items: each name is tried. */
 const EVERY: Names = { has: () => true }
 
 /** The names that a class gives its errors. A class has them before its first error is thrown. */
@@ -18,8 +18,9 @@ const inherited = new WeakMap<object, readonly string[]>()
  * that is absent searches the whole prototype chain. The tables therefore try only names that exist.
  */
 export function namesOf(value: unknown): Names {
-  if (typeof value !== 'object' || value === null) return EVERY
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return EVERY
   try {
+    if (Array.isArray(value)) return EVERY
     const names = new Set(inheritedNames(Object.getPrototypeOf(value) as object | null))
     for (const name of Object.getOwnPropertyNames(value)) names.add(name)
     return names
