@@ -85,6 +85,15 @@ export const focused = (page: Page): Promise<unknown> =>
     `document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent`,
   )
 
+/**
+ * Replaces the text of an editor. `fill` selects in the page, and the editor may learn about that only after
+ * the new text has arrived.
+ */
+export async function writeCode(editor: Locator, text: string): Promise<void> {
+  await editor.press('ControlOrMeta+a')
+  await editor.page().keyboard.insertText(text)
+}
+
 /** Returns the text of the editor of a body or a patch, which has an element for each line. */
 export const codeIn = (editor: Locator): Promise<string> =>
   editor.evaluate((content) =>

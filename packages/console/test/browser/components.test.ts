@@ -14,6 +14,7 @@ import {
   openTab,
   type Tab,
   WIDE,
+  writeCode,
 } from './browser.ts'
 import { serveFolder } from './static-server.ts'
 
@@ -150,7 +151,7 @@ test('the editor marks an error, keeps page keys out, and Tab leaves it', async 
   const { page } = own
   await page.goto(url)
   const body = page.locator('.cm-editor').getByRole('textbox', { name: 'Body', exact: true })
-  await body.fill('{ "id": "pay_1", "amount": }')
+  await writeCode(body, '{ "id": "pay_1", "amount": }')
   // Only the editor marks the place.
   await page.locator('.cm-lintRange-error').filter({ hasText: '}' }).waitFor()
   expect(await page.locator('.cm-lint-marker-error').count()).toBe(1)

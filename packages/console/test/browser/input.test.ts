@@ -1,6 +1,6 @@
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { codeIn, expectAccessible, launch, openTab } from './browser.ts'
+import { codeIn, expectAccessible, launch, openTab, writeCode } from './browser.ts'
 import { openStage, seed, type Stage } from './stage.ts'
 
 let browser: Browser
@@ -48,7 +48,7 @@ test('the editor requests a confirmation before Back or a reload loses the text'
     .click()
   const body = page.getByRole('textbox', { name: 'Body', exact: true })
   const typed = '{ "id": "pay_1", "amount": 6 }'
-  await body.fill(typed)
+  await writeCode(body, typed)
   const asked = page.getByRole('dialog', { name: 'Leave without a plan' })
   await page.evaluate('history.back()')
   await asked.waitFor()

@@ -1,4 +1,5 @@
 import type { Page } from 'playwright-core'
+import { writeCode } from '../browser.ts'
 import { answer, type Picture, waitForLint, type World } from './world.ts'
 
 async function openEditor(page: Page, { bad }: World): Promise<void> {
@@ -74,7 +75,7 @@ export const MESSAGES: readonly Picture[] = [
     async open(page, world) {
       await openEditor(page, world)
       const body = page.locator('.cm-editor').getByRole('textbox', { name: 'Body', exact: true })
-      await body.fill('{ "id": "pay_20931", "amount": }')
+      await writeCode(body, '{ "id": "pay_20931", "amount": }')
       await waitForLint(page, world.now)
     },
   },

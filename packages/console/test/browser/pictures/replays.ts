@@ -1,3 +1,4 @@
+import { writeCode } from '../browser.ts'
 import { type Picture, waitForLint } from './world.ts'
 
 export const REPLAYS: readonly Picture[] = [
@@ -65,7 +66,7 @@ export const REPLAYS: readonly Picture[] = [
       await page.goto(`${bad.url}/replays/${own}`)
       await page.getByRole('button', { name: 'Add a patch…' }).click()
       const patch = page.locator('.cm-editor').getByRole('textbox')
-      await patch.fill('[{ "op": "add", "path": "/currency", "value": EUR }]')
+      await writeCode(patch, '[{ "op": "add", "path": "/currency", "value": EUR }]')
       await waitForLint(page, now)
       await patch.scrollIntoViewIfNeeded()
     },
