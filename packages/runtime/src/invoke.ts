@@ -35,17 +35,26 @@ export function composeCall(options: CallOptions): Call {
   if (inbox !== undefined) {
     const ready = prepare ?? lazily
     return (attempt) =>
-      handleOnce(inbox, options, attempt, async (tx) =>
-        handler(await ready(attempt), new AttemptInTransaction(attempt, tx)),
-      )
+      handleOnce(inbox, options, attempt, async (tx) => {
+        const message = await ready(attempt)
+        refuseInterrupted(attempt)
+        return handler(message, new AttemptInTransaction(attempt, tx))
+      })
   }
   if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
   return (attempt) => {
     const message = prepare(attempt)
-    return message instanceof Promise
-      ? message.then((ready) => handler(ready, attempt))
-      : handler(message, attempt)
+    if (!(message instanceof Promise)) return handler(message, attempt)
+    return message.then((ready) => {
+      refuseInterrupted(attempt)
+      return handler(ready, attempt)
+    })
   }
+}
+
+/** Throws when the attempt was interrupted before its handler began: another consumer may own the message. */
+function refuseInterrupted({ interruptedBy }: Attempt): void {
+  if (interruptedBy !== undefined) throw interruptedBy
 }
 
 const lazily = (attempt: Attempt) => new LazyMessage(attempt.delivery, decodeByContentType)

@@ -1,6 +1,7 @@
 import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import type { AttemptContext } from '../src/index.ts'
+import type { StandardSchemaV1 } from '@standard-schema/spec'
+import type { AttemptContext, Inbox } from '../src/index.ts'
 import { delivery, events, never, ofType, scripted, untilAborted } from './fixtures.ts'
 
 /** A handler that a test ends by hand, and what it saw. */
@@ -17,6 +18,24 @@ function controlled() {
     })
   return { runs, handler }
 }
+
+/** A schema whose check takes until the promise is fulfilled. */
+const schemaAfter = (ready: Promise<unknown>): StandardSchemaV1 => ({
+  '~standard': {
+    version: 1,
+    vendor: 'test',
+    validate: async (value) => ({ value: await ready.then(() => value) }),
+  },
+})
+
+/** An inbox that begins its transaction when the promise is fulfilled. */
+const inboxAfter = (ready: Promise<unknown>): Inbox<undefined> => ({
+  async handle(_entry, work) {
+    await ready
+    await work(undefined)
+    return 'handled'
+  },
+})
 
 const RETRY = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } } as const
 
@@ -40,6 +59,25 @@ describe('a delivery that the broker takes back while its handler runs', () => {
     expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
     expect(transport.log.filter((line) => line.endsWith(' a'))).toEqual([])
     expect(transport.log).toContain('settle b')
+  })
+
+  it.each([
+    ['its body is decoded', (ready: Promise<unknown>) => ({ decode: () => ready })],
+    ['its schema is checked', (ready: Promise<unknown>) => ({ schema: schemaAfter(ready) })],
+    ['its inbox waits', (ready: Promise<unknown>) => ({ inbox: inboxAfter(ready) })],
+  ])('does not reach its handler when it is lost while %s', async (_, optionsOf) => {
+    const { clock, transport, start } = scripted()
+    const { runs, handler } = controlled()
+    const ready = Promise.withResolvers<unknown>()
+    await start(handler, optionsOf(ready.promise))
+    const lost = delivery('a')
+    transport.deliver(lost)
+    await clock.settle()
+    transport.receiver?.lost(lost)
+    ready.resolve({})
+    await clock.settle()
+    expect(runs).toEqual([])
+    expect(transport.decisions).toEqual([])
   })
 
   it('is not settled when its handler ends with success', async () => {
