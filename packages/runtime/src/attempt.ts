@@ -18,6 +18,11 @@ export interface AttemptContext<Tx = undefined> {
   readonly replayId: string | undefined
   /** The inbox's transaction; undefined without an inbox. */
   readonly tx: Tx
+  /**
+   * Tells that this message needs no work, before the handler returns. The message is settled. Without this, its
+   * success shows that the dependency works, although the handler did not call it.
+   */
+  skip(): void
 }
 
 /**
@@ -34,6 +39,8 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   /** True when the broker took the delivery back: another consumer may own the message. */
   isLost = false
   alreadyHandled = false
+  /** True when the handler said that the message needs no work. */
+  isSkipped = false
   /** W3C `traceparent` of its span; undefined without tracing. */
   trace: string | undefined = undefined
   startedTick = 0
@@ -70,6 +77,10 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   }
   get replayId(): string | undefined {
     return this.delivery.replayId
+  }
+
+  skip(): void {
+    this.isSkipped = true
   }
 
   abort(reason: unknown): void {

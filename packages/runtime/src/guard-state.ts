@@ -80,8 +80,8 @@ export class GuardState {
     this.#lastHandledAt = tickAt
   }
 
-  /** Counts a message that an earlier run handled. Its handler did not run, so it shows nothing about the dependency. */
-  countDuplicate(): void {
+  /** Counts a message that needed no call: skipped, or handled by an earlier run. It shows nothing about the dependency. */
+  countWithoutCall(): void {
     this.#recorded += 1
   }
 

@@ -196,7 +196,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const { capacity, guardState, deadlines } = this
     const wasFull = !capacity.hasRoom
     if (!this.#end(attempt)) return
-    if (attempt.alreadyHandled) guardState.countDuplicate()
+    if (attempt.alreadyHandled || attempt.isSkipped) guardState.countWithoutCall()
     else guardState.count(deadlines.tickAt)
     if (attempt.failures.runs > 0) guardState.unproven.passed(attempt.delivery.id)
     const isLate = deadlines.isLate(attempt)

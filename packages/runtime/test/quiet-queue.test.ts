@@ -2,7 +2,13 @@ import { seededRandom } from '@redrive/core'
 import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
 import { FakeClock, memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
-import { consume, type Handler, type Inbox } from '../src/index.ts'
+import {
+  type AttemptContext,
+  consume,
+  type Handler,
+  type Inbox,
+  type Message,
+} from '../src/index.ts'
 import { QUEUE } from './fixtures.ts'
 
 /** A queue with the default policy, in virtual time. */
@@ -112,6 +118,30 @@ describe('a quiet queue with the default policy', () => {
     expect(await deadLetters()).toEqual([])
     expect(consumer.stats()).toMatchObject({ handled: 61, breaker: 'closed' })
   })
+
+  it.each(['no inbox', 'an inbox'])(
+    'takes no message that its handler skips for proof that the dependency works: %s',
+    async (kind) => {
+      const { clock, put, start, startWithInbox, deadLetters } = quietQueue()
+      const handler = (
+        { body }: Message<{ id: string }>,
+        context: Pick<AttemptContext, 'skip'>,
+      ) => {
+        if (body.id.startsWith('other type')) return context.skip()
+        throw deadHost()
+      }
+      const consumer = await (kind === 'no inbox'
+        ? start(handler)
+        : startWithInbox(handler, memoryInbox()))
+      for (let bad = 1; bad <= 5; bad++) put(`needs the service ${bad}`)
+      for (let other = 1; other <= 60; other++) {
+        put(`other type ${other}`)
+        await clock.advance('20s')
+      }
+      expect(await deadLetters()).toEqual([])
+      expect(consumer.stats().breaker).not.toBe('closed')
+    },
+  )
 
   it('gives up five messages to a dead host and does not delay the good ones between them', async () => {
     const { clock, put, start, deadLetters } = quietQueue()
