@@ -65,7 +65,8 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     outage: policy.outage,
   })
   const probes = new Probes({ dependency, clock, graceMs: policy.graceMs })
-  const endLog = logConsumer(transport.source, clock, logger)
+  const { source } = transport
+  const endLog = logConsumer({ source, clock, logger, timeoutMs: policy.timeoutMs })
   const following = followSource(transport)
   const release = () => {
     endLog()

@@ -1,8 +1,10 @@
 import { channel } from 'node:diagnostics_channel'
 import type { CoreEvent, Decision } from '@redrive/core'
+import type { Awaitable } from './awaitable.ts'
 import type { FailedResult } from './emit/result.ts'
 import type { OutboundEvent } from './ports/sink.ts'
 import type { Enactment } from './ports/transport.ts'
+import { warnOnFailure } from './warn-on-failure.ts'
 
 /** An event of Redrive as data: everything `decide` observed, and what the runtime did. */
 export type RedriveEvent =
@@ -233,19 +235,13 @@ export function publish(event: RedriveEvent, transport?: object): void {
   if (events.hasSubscribers) events.publish(event)
 }
 
-/** Calls the listener for every event of this process. Returns a function that removes it. */
-export function onEvent(listener: (event: RedriveEvent) => void): () => void {
-  const onMessage = (message: unknown) => {
-    try {
-      listener(message as RedriveEvent)
-    } catch (error) {
-      // An exception here would end the process. A listener must not cause that.
-      process.emitWarning(
-        error instanceof Error ? error : new Error(String(error)),
-        'RedriveListener',
-      )
-    }
-  }
+/**
+ * Calls the listener for every event of this process. Returns a function that removes it. A listener that throws or
+ * rejects causes a warning of the process.
+ */
+export function onEvent(listener: (event: RedriveEvent) => Awaitable<unknown>): () => void {
+  const onMessage = (message: unknown) =>
+    warnOnFailure('RedriveListener', () => listener(message as RedriveEvent))
   events.subscribe(onMessage)
   return () => {
     events.unsubscribe(onMessage)

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { resolvePolicy } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
 import { consume, Dependency, onEvent } from '../src/index.ts'
@@ -123,19 +124,26 @@ describe('a failed start', () => {
   })
 })
 
-describe('a listener that throws', () => {
-  it('causes a warning and ends nothing', async () => {
+describe('a listener that fails', () => {
+  it.each([
+    [
+      'by throwing',
+      () => {
+        throw new Error('the metrics client is broken')
+      },
+    ],
+    ['by rejecting', () => Promise.reject(new Error('the metrics client is broken'))],
+  ])('causes a warning and ends nothing: %s', async (_, listener) => {
     const { send, start, clock } = world()
     const warned: string[] = []
     const onWarning = (warning: Error) => void warned.push(warning.message)
     process.on('warning', onWarning)
-    const end = onEvent(() => {
-      throw new Error('the metrics client is broken')
-    })
+    const end = onEvent(listener)
     const consumer = await start(() => undefined)
     send({})
     await clock.settle()
     end()
+    await setImmediate()
     process.off('warning', onWarning)
     expect(consumer.stats().handled).toBe(1)
     expect(warned).toContain('the metrics client is broken')

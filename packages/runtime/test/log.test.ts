@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { events, type ScriptedTransport } from './fixtures.ts'
-import { delivery, never, ofType, scripted, unreachable, world } from './fixtures.ts'
+import { delivery, never, ofType, scripted, unreachable, untilAborted, world } from './fixtures.ts'
 import { publish } from '../src/events.ts'
 
 /** A logger that keeps its lines. */
@@ -92,6 +92,33 @@ describe('the log of a consumer', () => {
     expect(lines).toEqual([
       'warn orders: Message m1 failed 2 times in 2 min, next run in 2 min: Error: connect ECONNREFUSED',
     ])
+  })
+
+  it('reports a message whose first run took ten minutes, and none that fails at once with such a timeout', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(
+      async ({ id }, { signal }) => {
+        if (id === 'm1') await untilAborted(signal)
+        throw unreachable()
+      },
+      { logger, timeout: '10m', retry: { backoff: { kind: 'fixed', delay: '10s' } } },
+    )
+    transport.deliver(delivery('m1'), delivery('m2'))
+    await clock.advance('12m')
+    expect(lines.map((line) => line.slice(0, 69))).toEqual([
+      'warn orders: Message m1 failed 1 time in 0 ms, next run in 10 s: Redr',
+    ])
+  })
+
+  it('reports a thrown value that has no text', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(() => undefined, { logger })
+    const error: unknown = Object.create(null)
+    const { source } = transport
+    publish({ type: 'user_code_failed', at: clock.now(), source, where: 'signature', error })
+    expect(lines).toEqual(['error orders: signature failed: a value that has no text'])
   })
 
   it('reports handlers that do not end', async () => {

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { watchSource } from '../events.ts'
+import { warnOnFailure } from '../warn-on-failure.ts'
 import { LineLimit } from './line-limit.ts'
 import { type EventOf, kindOf, type Line, lineOf } from './lines.ts'
 import type { Logger } from './logger.ts'
@@ -13,12 +14,23 @@ interface Log {
 /** The logs by logger and source. Consumers of a source that share a logger have one log: each event is written once. */
 const logs = new WeakMap<Logger, Map<string, Log>>()
 
+interface LogOptions<Target = Logger | 'off'> {
+  readonly source: string
+  readonly clock: Clock
+  readonly logger: Target
+  /** Longest duration of a run. */
+  readonly timeoutMs: number
+}
+
 /** Logs what a consumer reports, one line each. Returns a function that ends it. */
-export function logConsumer(source: string, clock: Clock, logger: Logger | 'off'): () => void {
+export function logConsumer({ source, clock, logger, timeoutMs }: LogOptions): () => void {
   if (logger === 'off') return () => undefined
   const ofLogger = logs.get(logger) ?? new Map<string, Log>()
   logs.set(logger, ofLogger)
-  const log = ofLogger.get(source) ?? { end: startLog(source, clock, logger), users: 0 }
+  const log = ofLogger.get(source) ?? {
+    end: startLog({ source, clock, logger, timeoutMs }),
+    users: 0,
+  }
   ofLogger.set(source, log)
   log.users += 1
   return () => {
@@ -39,7 +51,7 @@ const UNASSIGNED: Line = {
     'No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
 }
 
-function startLog(source: string, clock: Clock, logger: Logger): () => void {
+function startLog({ source, clock, logger, timeoutMs }: LogOptions<Logger>): () => void {
   const limit = new LineLimit()
   let lastFailed: EventOf<'attempt_failed'> | undefined
   /** Ends the wait of a consumer without partitions, by its transport. */
@@ -50,7 +62,8 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
     if (omitted === undefined) return
     const rest = omitted === 0 ? '' : ` (${countOf(omitted, 'similar line')} omitted)`
     // Ids, sources and headers come from producers.
-    write(logger, line.level, `${oneLine(`${source}: ${line.text()}`, MAX_LINE)}${rest}`)
+    const text = `${oneLine(`${source}: ${line.text()}`, MAX_LINE)}${rest}`
+    warnOnFailure('RedriveLogger', () => logger[line.level](text))
   }
   const end = watchSource(source, (event, transport) => {
     if (event.type === 'attempt_failed') lastFailed = event
@@ -60,22 +73,10 @@ function startLog(source: string, clock: Clock, logger: Logger): () => void {
       const warn = () => log(event.type, UNASSIGNED)
       if (event.assigned === 0) cancels.set(transport, clock.after(UNASSIGNED_MS, warn))
     }
-    log(kindOf(event), lineOf(event, lastFailed))
+    log(kindOf(event), lineOf(event, { lastFailed, timeoutMs }))
   })
   return () => {
     for (const cancel of cancels.values()) cancel()
     end()
-  }
-}
-
-/** Calls the logger. One that throws must not end the consumer, so the process warns instead. */
-function write(logger: Logger, level: keyof Logger, line: string): void {
-  const warn = (error: unknown) =>
-    process.emitWarning(error instanceof Error ? error : new Error(String(error)), 'RedriveLogger')
-  try {
-    const result: unknown = logger[level](line)
-    if (result instanceof Promise) result.catch(warn)
-  } catch (error) {
-    warn(error)
   }
 }

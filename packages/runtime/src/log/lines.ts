@@ -13,19 +13,27 @@ export interface Line {
 export type EventOf<Type extends RedriveEvent['type']> = Extract<RedriveEvent, { type: Type }>
 type Describe<Type extends RedriveEvent['type']> = (
   event: EventOf<Type>,
-  lastFailed: EventOf<'attempt_failed'> | undefined,
+  context: LineContext,
 ) => Line | undefined
 
-/** 4 min: a message that fails for longer than this needs attention. A next run that times out reports it a minute later. */
-const LONG_FAILING_MS = 240_000
+/** What a line says besides its event. */
+export interface LineContext {
+  readonly lastFailed: EventOf<'attempt_failed'> | undefined
+  /** Longest duration of a run. */
+  readonly timeoutMs: number
+}
+
+/** 5 min: a message that fails for longer than this needs attention. */
+const LONG_FAILING_MS = 300_000
+/** 30 s: the default timeout. A next run is assumed to end sooner, unless this one timed out. */
+const USUAL_RUN_MS = 30_000
+/** 30 s: the end of a delay and of a timeout may be that late. */
+const SLACK_MS = 30_000
 
 /** Returns the line of an event; undefined for events of normal operation. */
-export function lineOf(
-  event: RedriveEvent,
-  lastFailed: EventOf<'attempt_failed'> | undefined,
-): Line | undefined {
+export function lineOf(event: RedriveEvent, context: LineContext): Line | undefined {
   const describe = LINES[event.type] as Describe<RedriveEvent['type']> | undefined
-  return describe?.(event, lastFailed)
+  return describe?.(event, context)
 }
 
 /** Returns the kind of an event. Lines of the same kind are limited together. */
@@ -89,10 +97,16 @@ const PAUSES: Partial<Record<PauseReason, string>> = {
   handlers_hung: 'handlers that do not end hold every slot',
 }
 
-/** Describes a failure whose next run is more than four minutes after the first failure. */
-function describeFailing(event: EventOf<'attempt_failed'>): Line | undefined {
+/** Describes a failure when the next one may be more than five minutes after the first. */
+function describeFailing(
+  event: EventOf<'attempt_failed'>,
+  { timeoutMs }: LineContext,
+): Line | undefined {
   const { at, deliveryId, firstFailedAt, retryAt, runs } = event
-  if (retryAt === undefined || retryAt - firstFailedAt < LONG_FAILING_MS) return undefined
+  if (retryAt === undefined) return undefined
+  const runMs = event.code === 'ATTEMPT_TIMEOUT' ? timeoutMs : USUAL_RUN_MS
+  const nextFailureAt = retryAt + runMs + SLACK_MS
+  if (nextFailureAt - firstFailedAt < LONG_FAILING_MS) return undefined
   const since = describeMs(at - firstFailedAt)
   return warn(
     () =>
@@ -125,7 +139,7 @@ function describeEnd(end: {
 
 function describeBreaker(
   event: EventOf<'breaker_changed'>,
-  lastFailed: EventOf<'attempt_failed'> | undefined,
+  { lastFailed }: LineContext,
 ): Line | undefined {
   const { source, dependency, from, to, at, until } = event
   const breaker = dependency === source ? 'The breaker' : `The breaker of "${dependency}"`

@@ -10,8 +10,13 @@ export function oneLine(text: string, maxLength: number = MAX_LENGTH): string {
   return line.length <= maxLength ? line : `${line.slice(0, maxLength)}…`
 }
 
+/** Describes any thrown value, also one that cannot be converted to a text. */
 export function describeError(error: unknown): string {
-  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+  try {
+    return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
+  } catch {
+    return 'a value that has no text'
+  }
 }
 
 /** Returns a number with its noun: `1 run`, `1,200 runs`. */
