@@ -67,6 +67,7 @@ async function find(client: Base, topic: string): Promise<FoundTopic | undefined
   try {
     const { topics } = await client.metadata({ topics: [topic], forceUpdate: true, retries: 0 })
     const partitions = topics.get(topic)?.partitions ?? []
+    if (partitions.length === 0) return undefined
     return { partitions: partitions.length, replicas: partitions[0]?.replicas.length ?? 1 }
   } catch (error) {
     // The client library reports this only in the error message.

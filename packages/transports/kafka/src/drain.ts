@@ -41,6 +41,8 @@ export class Drain {
       sessionMs: SESSION_MS,
       drainMs: 0,
       onResult: () => undefined,
+      // `queues()` of the source lists missing topics.
+      onMissing: () => undefined,
       onAssigned: () => undefined,
       needsPreparation: () => false,
       prepare: () => Promise.resolve(),

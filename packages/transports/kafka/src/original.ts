@@ -36,6 +36,7 @@ async function readAt(
     topics: [topic],
     wanted: () => (isWanted ? [reading] : []),
     onResult: (_, error) => error !== undefined && reject(error),
+    onMissing: () => end(),
   })
   const end = (record?: KafkaRecord) => {
     isWanted = false

@@ -72,6 +72,8 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
       sessionMs,
       drainMs,
       onResult: (where, error) => this.#setReachable(where, error),
+      onMissing: (name, isMissing) =>
+        this.#setReachable(`topic ${name}`, isMissing ? missingTopic(name) : undefined),
       onAssigned: (assigned) => {
         if (assigned !== this.#assigned) this.#report({ type: 'assignment_changed', assigned })
         this.#assigned = assigned
@@ -224,6 +226,11 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
 }
+
+const missingTopic = (name: string) =>
+  new Error(
+    `The topic "${name}" does not exist. The other topics are read. Restart the consumer, which creates its retry topics, or create the topic.`,
+  )
 
 const notJoined = (group: string) =>
   new Error(

@@ -219,6 +219,7 @@ export class Rig {
       topics: [topicPartition.topic],
       wanted: () => (reading.position < end ? [reading] : []),
       onResult: () => undefined,
+      onMissing: () => undefined,
     })
     fetcher.wake()
     await until(`all of ${name}`, () => reading.position >= end)

@@ -112,6 +112,41 @@ export function drainingDeadLetters(brokers: readonly string[]): void {
     )
   })
 
+  describe.concurrent('a dead-letter topic that is missing', () => {
+    it(
+      'does not stop the others, is reported by name, and is read when it is created',
+      on(async (rig) => {
+        const [first, second] = [`${rig.topic}-a`, `${rig.topic}-b`]
+        await rig.makeTopic(second)
+        await rig.send({ value: 'other' }, second)
+        const source = rig.source({ deadLetterTopics: [first, second] })
+        const drained: string[] = []
+        const drainedAll = async (count: number) => {
+          const batch = await source.drain({ limit: 10 })
+          drained.push(...bodiesOf(batch.deadLetters))
+          await batch.release()
+          return drained.length === count
+        }
+        await until('the other topic is drained', () => drainedAll(1), { timeout: '20s' })
+        expect(await source.queues()).toEqual([
+          { name: first, depth: undefined },
+          { name: second, depth: 0 },
+        ])
+        await rig.makeTopic(first)
+        await rig.send({ value: 'created' }, first)
+        await until('the created topic is drained', () => drainedAll(2), { timeout: '20s' })
+        await rig.deleteTopic(first)
+        await rig.send({ value: 'after the deletion' }, second)
+        await until('the other is drained again', () => drainedAll(3), { timeout: '40s' })
+        await rig.makeTopic(first)
+        await rig.send({ value: 'created again' }, first)
+        await until('it is drained again', () => drainedAll(4), { timeout: '40s' })
+        expect(drained).toEqual(['other', 'created', 'after the deletion', 'created again'])
+        await expect(source.queues()).resolves.toMatchObject([{ depth: 0 }, { depth: 0 }])
+      }),
+    )
+  })
+
   describe.concurrent('draining dead letters', () => {
     it(
       'drains each once, and counts unreleased ones',

@@ -19,6 +19,7 @@ function positionsIn({ from = 'latest', partitions = 4, committed = {} }: World)
   const topic = { id: 'new', partitionsCount: partitions, partitions: leaders }
   const client = {
     metadata: () => Promise.resolve({ topics: new Map([['orders', topic]]) }),
+    metadataWithMissing: () => Promise.resolve({ topics: new Map([['orders', topic]]) }),
     ask: (_: string, __: number, ___: number, ____: number, request: readonly Asked[]) =>
       Promise.resolve({ topics: request.map(answerTo) }),
     forget: () => undefined,
@@ -60,8 +61,8 @@ const commitOf = (id: string, partitions: number, offset = 20): Committed => ({
 })
 
 async function positionOf(partition: number, world: World) {
-  const [found] = await positionsIn(world).find([{ topic: 'orders', partition }])
-  return found
+  const topicPartition = { topic: 'orders', partition }
+  return (await positionsIn(world).find([topicPartition])).get(topicPartition)
 }
 
 describe('the start of a partition without a commit', () => {

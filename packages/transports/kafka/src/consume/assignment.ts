@@ -61,6 +61,8 @@ export class Assignment {
   readonly #untrusted = new WeakSet<Partition>()
   /** Assigned partitions whose start offset is being read. */
   readonly #starting = new Set<TopicPartition>()
+  /** Assigned partitions that cannot start because their topic does not exist. */
+  readonly #missing = new WeakSet<TopicPartition>()
   /** Wakes the hand-over that waits for the handlers. */
   #onDeliveryEnded: (() => void) | undefined
   #isClosed = false
@@ -89,9 +91,9 @@ export class Assignment {
     return parked
   }
 
-  /** Whether every assigned partition has started and delivered every record read so far. */
+  /** Whether every assigned partition that exists has started and delivered every record read so far. */
   get isAtEnd(): boolean {
-    if (this.#starting.size > 0) return false
+    for (const one of this.#starting) if (!this.#missing.has(one)) return false
     for (const partition of this.partitions) if (!partition.isAtEnd) return false
     return true
   }
@@ -114,11 +116,11 @@ export class Assignment {
         await this.#startNow(left)
         this.#deps.onResult(COORDINATOR, undefined)
         this.#deps.onStarted()
-        break
       } catch (error) {
         this.#deps.onResult(COORDINATOR, error)
-        await pause(Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** tries))
       }
+      if (left.some(this.#isStillStarting))
+        await pause(Math.min(RETRY_CAP_MS, RETRY_MS * 2 ** tries))
     }
     for (const topicPartition of topicPartitions) this.#starting.delete(topicPartition)
   }
@@ -127,17 +129,23 @@ export class Assignment {
   readonly #isStillStarting = (topicPartition: TopicPartition) =>
     this.#starting.has(topicPartition) && !this.#isClosed
 
+  /** Starts the partitions whose topic exists. The others start when their topic exists again. */
   async #startNow(topicPartitions: readonly TopicPartition[]): Promise<void> {
     if (topicPartitions.some(this.#deps.needsPreparation)) await this.#deps.prepare(topicPartitions)
     const positions = await this.#positions.find(topicPartitions)
-    const started = topicPartitions.map((topicPartition, index) =>
-      this.#makePartition(topicPartition, positions[index] as StartPosition),
+    for (const topicPartition of topicPartitions) {
+      if (positions.has(topicPartition)) this.#missing.delete(topicPartition)
+      else this.#missing.add(topicPartition)
+    }
+    const started = [...positions].map(([topicPartition, start]) =>
+      this.#makePartition(topicPartition, start),
     )
     // Committed before the first delivery: the first record may crash the process.
     await this.#deps.committer.flush(started)
     for (const partition of started) {
-      if (this.#isStillStarting(partition.topicPartition))
-        this.#partitions.set(nameOf(partition), partition)
+      if (!this.#isStillStarting(partition.topicPartition)) continue
+      this.#partitions.set(nameOf(partition), partition)
+      this.#starting.delete(partition.topicPartition)
     }
   }
 

@@ -3,7 +3,7 @@ import type { Receiver } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
 import type { KafkaDelivery } from '../delivery.ts'
 import { Client } from '../protocol/client.ts'
-import type { OnResult } from '../protocol/fetcher.ts'
+import type { OnMissing, OnResult } from '../protocol/fetcher.ts'
 import { type Epoch, Membership } from '../protocol/membership.ts'
 import { Offsets } from '../protocol/offsets.ts'
 import { storeTimeRecord } from '../protocol/time-record.ts'
@@ -25,6 +25,7 @@ export interface ConsumptionOptions {
   readonly sessionMs: number
   readonly drainMs: number
   readonly onResult: OnResult
+  readonly onMissing: OnMissing
   /** Called after each rebalance, with the number of partitions of the source that this member has. */
   readonly onAssigned: (assigned: number) => void
   /** Whether `prepare` must run before the partition is read. */
@@ -56,12 +57,13 @@ export class Consumption {
   #fencedIn: Epoch | undefined
 
   constructor(options: ConsumptionOptions) {
-    const { client, group, topics, onResult } = options
+    const { client, group, topics, onResult, onMissing } = options
     this.#client = new Client(client)
     this.offsets = new Offsets(this.#client, group)
     this.committer = this.#makeCommitter(onResult)
     this.#assignment = this.#makeAssignment(options)
-    this.#readAhead = new ReadAhead({ client, topics, assignment: this.#assignment, onResult })
+    const assignment = this.#assignment
+    this.#readAhead = new ReadAhead({ client, topics, assignment, onResult, onMissing })
     this.#dispatcher = this.#makeDispatcher(options.source)
     this.#membership = this.#makeMembership(options)
   }

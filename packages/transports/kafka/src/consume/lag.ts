@@ -100,6 +100,7 @@ async function recordsIn(
     topics: [topicPartition.topic],
     wanted: () => (next < end ? [reading] : []),
     onResult: (_, error) => reject(error),
+    onMissing: (topic) => reject(new Error(`The topic "${topic}" was deleted.`)),
   })
   const reading: Reading = {
     ...topicPartition,

@@ -1,6 +1,6 @@
 import type { BaseOptions } from '@platformatic/kafka'
 import { Client } from '../protocol/client.ts'
-import { Fetcher, type OnResult } from '../protocol/fetcher.ts'
+import { Fetcher, type OnMissing, type OnResult } from '../protocol/fetcher.ts'
 import type { Assignment, Subscription } from './assignment.ts'
 import type { Partition } from './partition.ts'
 
@@ -9,6 +9,7 @@ export interface ReadAheadDeps {
   readonly topics: readonly Subscription[]
   readonly assignment: Assignment
   readonly onResult: OnResult
+  readonly onMissing: OnMissing
 }
 
 /** 65,536 records parked behind unfinished records of their key, in all partitions together. Then reading stops. */
@@ -36,12 +37,13 @@ export class ReadAhead {
   }
 
   #fetcher(client: Client, matchesTier: (tierMs: number) => boolean): Fetcher {
-    const { topics, onResult } = this.#deps
+    const { topics, onResult, onMissing } = this.#deps
     return new Fetcher({
       client,
       topics: topics.filter(({ tierMs }) => matchesTier(tierMs)).map(({ name }) => name),
       wanted: () => this.#wanted(matchesTier),
       onResult,
+      onMissing,
     })
   }
 

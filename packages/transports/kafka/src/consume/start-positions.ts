@@ -1,4 +1,4 @@
-import type { Client } from '../protocol/client.ts'
+import { type Client, isMissing } from '../protocol/client.ts'
 import type { Committed, Offsets } from '../protocol/offsets.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import { isOfEarlierTopic, topicIn, type TopicIdentity } from './crash-evidence.ts'
@@ -35,16 +35,20 @@ export class StartPositions {
     this.#deps = deps
   }
 
-  /** Returns the start position of each partition, in their order. */
-  async find(topicPartitions: readonly TopicPartition[]): Promise<readonly StartPosition[]> {
+  /** Returns the start position of each partition. A partition whose topic is missing has none. */
+  async find(
+    topicPartitions: readonly TopicPartition[],
+  ): Promise<ReadonlyMap<TopicPartition, StartPosition>> {
     const identities = await this.identities(topicPartitions)
-    const committed = await this.#deps.offsets.read(topicPartitions)
-    return Promise.all(
-      topicPartitions.map((topicPartition) => {
-        const commit = committed.get(nameOf(topicPartition)) ?? NOTHING_COMMITTED
-        return this.#after(topicPartition, commit, identities.get(topicPartition.topic))
-      }),
-    )
+    const existing = topicPartitions.filter(({ topic }) => identities.has(topic))
+    if (existing.length === 0) return new Map()
+    const committed = await this.#deps.offsets.read(existing)
+    const find = async (topicPartition: TopicPartition) => {
+      const commit = committed.get(nameOf(topicPartition)) ?? NOTHING_COMMITTED
+      const identity = identities.get(topicPartition.topic)
+      return [topicPartition, await this.#after(topicPartition, commit, identity)] as const
+    }
+    return new Map(await Promise.all(existing.map(find)))
   }
 
   async #after(
@@ -95,17 +99,16 @@ export class StartPositions {
     })
   }
 
-  /** Returns the current identity of each topic, by name. */
+  /** Returns the current identity of each topic that exists, by name. */
   async identities(
     topicPartitions: readonly TopicPartition[],
   ): Promise<ReadonlyMap<string, TopicIdentity>> {
     const names = new Set(topicPartitions.map(({ topic }) => topic))
-    const { topics } = await this.#deps.client.metadata([...names], true)
+    const metadata = await this.#deps.client.metadataWithMissing([...names], true)
     return new Map(
-      [...topics].map(([name, { id, partitionsCount }]) => [
-        name,
-        { id, partitions: partitionsCount },
-      ]),
+      [...metadata.topics]
+        .filter(([name]) => !isMissing(metadata, name))
+        .map(([name, { id, partitionsCount }]) => [name, { id, partitions: partitionsCount }]),
     )
   }
 

@@ -9,6 +9,7 @@ import {
   kGetApi,
   kGetConnection,
   type listOffsetsV9,
+  type metadataV12,
   NetworkError,
   type offsetCommitV9,
   type offsetFetchV9,
@@ -42,10 +43,20 @@ export class Client {
   readonly #coordinators = new Map<string, number>()
 
   constructor(options: BaseOptions) {
-    this.base = missingNoBroker(new Base(options))
+    this.base = listingMissingTopics(missingNoBroker(new Base(options)))
   }
 
-  metadata(topics: readonly string[], isFresh = false): Promise<Metadata> {
+  /** Returns the metadata of topics. Rejects when one of them is missing. */
+  async metadata(topics: readonly string[], isFresh = false): Promise<Metadata> {
+    const metadata = await this.metadataWithMissing(topics, isFresh)
+    const missing = topics.find((topic) => isMissing(metadata, topic))
+    if (missing === undefined) return metadata
+    this.base.clearMetadata()
+    throw unknownTopic(missing)
+  }
+
+  /** Returns the metadata of topics; a missing topic has no partitions. */
+  metadataWithMissing(topics: readonly string[], isFresh = false): Promise<Metadata> {
     return this.base.metadata({ topics: [...topics], forceUpdate: isFresh })
   }
 
@@ -117,6 +128,53 @@ export function missingNoBroker<C extends Base>(client: C): C {
   }
   return client
 }
+
+/**
+ * Lists a missing topic as one without partitions. Without this, the client library rejects the metadata of all
+ * topics when one is missing. Its error may name another topic, because the broker lists missing topics last.
+ */
+export function listingMissingTopics<C extends Base>(client: C): C {
+  const find = client[kGetApi].bind(client)
+  client[kGetApi] = <A extends unknown[], R>(
+    name: string,
+    callback: (error: Error | null, api?: API<A, R>) => void,
+  ) =>
+    find<A, R>(name, (error, api) => {
+      if (api === undefined || name !== 'Metadata') return callback(error, api)
+      callback(null, acceptingMissing(api as unknown as MetadataApi) as unknown as API<A, R>)
+    })
+  return client
+}
+
+type MetadataApi = typeof metadataV12.api
+type MetadataAnswer = AnswerOf<MetadataApi>
+
+function acceptingMissing(api: MetadataApi): MetadataApi {
+  const request = (
+    ...[connection, topics, canCreate, withRights, callback]: Parameters<MetadataApi>
+  ) =>
+    api(connection, topics, canCreate, withRights, (error, answer) => {
+      const partial = (error as { readonly response?: MetadataAnswer } | null)?.response
+      if (partial !== undefined && partial.topics.every(isKnownOrMissing)) callback?.(null, partial)
+      else callback?.(error, answer)
+    })
+  return Object.assign(request, { async: api.async, key: api.key, version: api.version })
+}
+
+const UNKNOWN_TOPIC = 3
+
+const isKnownOrMissing = ({ errorCode, partitions }: MetadataAnswer['topics'][number]): boolean =>
+  errorCode === UNKNOWN_TOPIC ||
+  (errorCode === 0 && partitions.every((partition) => partition.errorCode === 0))
+
+/** Returns whether the brokers do not have the topic. Each topic that exists has a partition. */
+export const isMissing = ({ topics }: Metadata, topic: string): boolean =>
+  (topics.get(topic)?.partitionsCount ?? 0) === 0
+
+const unknownTopic = (topic: string) =>
+  Object.assign(new Error(`The topic "${topic}" does not exist.`), {
+    apiId: 'UNKNOWN_TOPIC_OR_PARTITION',
+  })
 
 const orNoAnswer = (error: Error | null) =>
   error ?? new Error('The client library returned no response.')

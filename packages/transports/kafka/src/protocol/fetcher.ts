@@ -1,5 +1,5 @@
 import type { fetchV17 } from '@platformatic/kafka'
-import { type Client, isError, type Metadata } from './client.ts'
+import { type Client, isError, isMissing, type Metadata } from './client.ts'
 import type { KafkaRecord } from '../delivery.ts'
 import { fetchedRecords } from './fetched-records.ts'
 import type { TopicPartition } from './topic-partition.ts'
@@ -24,7 +24,11 @@ export interface FetcherDeps {
   /** Returns the partitions to read now. */
   readonly wanted: () => Iterable<Reading>
   readonly onResult: OnResult
+  readonly onMissing: OnMissing
 }
+
+/** Reports that a topic does not exist, or that it exists again. */
+export type OnMissing = (topic: string, isMissing: boolean) => void
 
 /** Reports that a broker or coordinator does not answer or, without an error, that it answers again. */
 export type OnResult = (where: string, error: unknown) => void
@@ -37,6 +41,8 @@ const MAX_PARTITION_BYTES = 1_048_576
 /** 100 ms between two attempts, doubled up to 2 s. */
 const RETRY_MS = 100
 const RETRY_CAP_MS = 2_000
+/** 1 s between two checks for a missing topic: it is read soon after it is created again. */
+const MISSING_MS = 1_000
 /** Isolation level: only records of committed transactions. */
 const READ_COMMITTED = 1
 /** The epoch of a fetch without a session: each request lists all partitions. */
@@ -53,6 +59,8 @@ export class Fetcher {
   #failures = 0
   /** Brokers whose last request failed; -1 for all of them. */
   readonly #failedBrokers = new Set<number>()
+  readonly #missing = new Set<string>()
+  #checkingMissing: NodeJS.Timeout | undefined
 
   constructor(deps: FetcherDeps) {
     this.#deps = deps
@@ -70,20 +78,23 @@ export class Fetcher {
 
   stop(): void {
     this.#isStopped = true
+    clearTimeout(this.#checkingMissing)
   }
 
   async #fetchAll(): Promise<void> {
     const { client, topics, wanted } = this.#deps
     try {
-      const metadata = await client.metadata(topics)
+      const metadata = await client.metadataWithMissing(topics)
       if (this.#isStopped) return
       this.#reportState(ALL_BROKERS, undefined)
+      this.#reportMissing(metadata)
       for (const node of this.#failedBrokers) {
         // Other brokers lead its partitions now, so its state is not relevant.
         if (!isLeader(metadata, node)) this.#reportState(node, undefined)
       }
       const byNode = new Map<number, Reading[]>()
       for (const reading of wanted()) {
+        if (isMissing(metadata, reading.topic)) continue
         const node = leaderOf(metadata, reading)
         if (this.#fetchingFrom.has(node) || this.#inFlight.has(reading)) continue
         if (isRecreated(metadata, reading)) {
@@ -182,6 +193,24 @@ export class Fetcher {
     // The leader has changed or is changing.
     this.#deps.client.forget()
     await wait(RETRY_MS)
+  }
+
+  /** Reports which topics are missing since the last call. While one is, the metadata is read again every second. */
+  #reportMissing(metadata: Metadata): void {
+    const { client, topics, onMissing } = this.#deps
+    for (const topic of topics) {
+      const isGone = isMissing(metadata, topic)
+      if (isGone === this.#missing.has(topic)) continue
+      if (isGone) this.#missing.add(topic)
+      else this.#missing.delete(topic)
+      onMissing(topic, isGone)
+    }
+    if (this.#missing.size === 0 || this.#isStopped) return
+    this.#checkingMissing ??= setTimeout(() => {
+      this.#checkingMissing = undefined
+      client.forget()
+      this.wake()
+    }, MISSING_MS).unref()
   }
 
   #reportState(node: number, error: unknown): void {

@@ -7,7 +7,7 @@ import {
   type GroupAssignment,
 } from '@platformatic/kafka'
 import { assignEvenly, topicsOf } from './assignor.ts'
-import { missingNoBroker } from './client.ts'
+import { listingMissingTopics, missingNoBroker } from './client.ts'
 import type { OnResult } from './fetcher.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
 
@@ -34,6 +34,8 @@ export interface MembershipOptions {
 
 /** 15 s between two checks for new partitions, which are then read within 30 s. */
 const CHECK_MS = 15_000
+/** 2 s between two checks while a topic is missing: it is read soon after it is created. */
+const MISSING_CHECK_MS = 2_000
 /** 200 ms between two attempts to join or to send a request. */
 const RETRY_MS = 200
 /** At most 3 s between two heartbeats; with more, a rebalance would wait for this member. */
@@ -52,7 +54,7 @@ export class Membership {
   readonly #options: MembershipOptions
   readonly #consumer: Consumer<Buffer, Buffer, Buffer, Buffer>
   readonly #owned = new Map<string, TopicPartition>()
-  readonly #checking: NodeJS.Timeout
+  readonly #checks: readonly NodeJS.Timeout[]
   #epoch: Epoch | undefined
   #isLeaving = false
   /** Partitions of each topic of the group, as the leader assigned them; undefined for other members. */
@@ -82,13 +84,16 @@ export class Membership {
       retries: true,
       retryDelay: RETRY_MS,
     })
-    this.#consumer = missingNoBroker(consumer)
+    this.#consumer = listingMissingTopics(missingNoBroker(consumer))
     this.#consumer.topics.trackAll(...topics)
     this.#consumer.on('consumer:group:join', (joined) => this.#joined(joined))
     this.#consumer.on('consumer:heartbeat:error', ({ error }) => options.onResult(GROUP, error))
     this.#consumer.on('consumer:heartbeat:end', () => options.onResult(GROUP, undefined))
     this.#consumer.on('error', (error: unknown) => void this.#rejoin(error))
-    this.#checking = setInterval(() => void this.#checkPartitions(), CHECK_MS).unref()
+    this.#checks = [
+      setInterval(() => void this.#checkPartitions(), CHECK_MS).unref(),
+      setInterval(() => void this.#checkMissing(), MISSING_CHECK_MS).unref(),
+    ]
   }
 
   /** The current epoch; undefined before the first join. */
@@ -116,6 +121,11 @@ export class Membership {
     } catch {
       // The fetcher reports brokers that do not respond. The next check may succeed.
     }
+  }
+
+  async #checkMissing(): Promise<void> {
+    const counts = [...(this.#assignedCounts?.values() ?? [])]
+    if (counts.includes(0)) await this.#checkPartitions()
   }
 
   /** Joins again after the client library stopped retrying: an operator may have fixed the cause. */
@@ -149,7 +159,7 @@ export class Membership {
     const { memberId, generationId = 0, isLeader, assignments = [] } = joined
     const topicPartitions = topicPartitionsIn(assignments)
     // A leader without other members assigns nothing: the client library gives it all partitions.
-    if (isLeader) this.#assignedCounts ??= countsOf(assignments)
+    if (isLeader) this.#assignedCounts ??= countsOf(this.#options.topics, assignments)
     const names = new Set(topicPartitions.map(nameOf))
     const lost = [...this.#owned.values()].filter(
       (topicPartition) => !names.has(nameOf(topicPartition)),
@@ -178,7 +188,7 @@ export class Membership {
 
   async leave(): Promise<void> {
     this.#isLeaving = true
-    clearInterval(this.#checking)
+    for (const timer of this.#checks) clearInterval(timer)
     await this.#consumer.close(true)
   }
 }
@@ -194,5 +204,12 @@ type PartitionCounts = ReadonlyMap<string, number>
 const countsIn = ({ topics }: ClusterMetadata, names: readonly string[]): PartitionCounts =>
   new Map(names.map((name) => [name, topics.get(name)?.partitionsCount ?? 0]))
 
-const countsOf = (assignments: readonly GroupAssignment[]): PartitionCounts =>
-  new Map(assignments.map(({ topic, partitions }) => [topic, partitions.length]))
+/** A missing topic is not assigned. It counts as one without partitions. */
+const countsOf = (
+  topics: readonly string[],
+  assignments: readonly GroupAssignment[],
+): PartitionCounts =>
+  new Map([
+    ...topics.map((topic) => [topic, 0] as const),
+    ...assignments.map(({ topic, partitions }) => [topic, partitions.length] as const),
+  ])
