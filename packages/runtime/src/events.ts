@@ -110,6 +110,16 @@ export type RedriveEvent =
       /** Number of deleted messages. */
       readonly count: number
     }
+  /** A topic of the consumer does not exist, or it exists again. The other topics are read in both cases. */
+  | {
+      readonly type: 'topic_missing'
+      readonly at: number
+      readonly source: string
+      /** Name of the topic. */
+      readonly where: string
+      /** What is missing and what to do; undefined: the topic exists again. */
+      readonly problem: string | undefined
+    }
   /** A topic was deleted and created again. It is read from its first record. */
   | {
       readonly type: 'topic_recreated'

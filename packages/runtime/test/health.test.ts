@@ -43,6 +43,23 @@ describe('the health of a consumer', () => {
     expect(consumer.health()).toMatchObject(HEALTHY)
   })
 
+  it('is degraded while topics are missing, and names them', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(() => undefined)
+    const [at, { source }] = [clock.now(), transport]
+    const missing = (where: string, problem: string | undefined) =>
+      publish({ type: 'topic_missing', at, source, where, problem })
+    missing('orders.billing.retry.1s', 'It does not exist.')
+    missing('orders.billing.retry.5s', 'It does not exist.')
+    missing('orders.billing.retry.1s', undefined)
+    expect(consumer.health()).toMatchObject({
+      status: 'degraded',
+      reasons: ['These topics do not exist: orders.billing.retry.5s.'],
+    })
+    missing('orders.billing.retry.5s', undefined)
+    expect(consumer.health()).toMatchObject(HEALTHY)
+  })
+
   it('ignores the connection and the assignment of another consumer of the same source', async () => {
     const { clock, transport, start } = scripted()
     const consumer = await start(() => undefined)

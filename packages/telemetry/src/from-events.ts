@@ -57,6 +57,7 @@ export function measure(event: RedriveEvent): readonly Measurement[] {
     case 'connection_restored':
     case 'assignment_changed':
     case 'broker_blocked':
+    case 'topic_missing':
     case 'topic_recreated':
       return NONE
   }

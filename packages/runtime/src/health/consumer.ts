@@ -41,7 +41,7 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
   // Successes are counted in batches.
   capacity.recordSuccesses()
   const { dependency, policy, clock } = deps
-  const { isConnected, assigned } = source
+  const { isConnected, assigned, missing } = source
   const now = clock.now()
   const phase = guardState.breakerPhase(now)
   const oldestUnproven = guardState.unproven.oldest(now)
@@ -51,6 +51,7 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
     [capacity.isStopping, 'down', 'It is stopping or has stopped.'],
     [!isConnected, 'down', 'It has no connection to the broker.'],
     [assigned === 0, 'down', 'No partition is assigned to it.'],
+    [missing.size > 0, 'degraded', `These topics do not exist: ${[...missing].join(', ')}.`],
     [capacity.isPauseRequested, 'down', 'It was paused.'],
     [phase === 'isolated', 'down', `"${dependency.name}" is isolated.`],
     [

@@ -78,6 +78,10 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
       () =>
         `The broker deleted ${countOf(count, 'message')} of ${where} before they were consumed.`,
     ),
+  topic_missing: ({ where, problem }) =>
+    problem === undefined
+      ? warn(() => `The topic ${where} exists again. It is read.`)
+      : error(() => oneLine(problem)),
   topic_recreated: ({ where }) =>
     warn(
       () =>

@@ -84,6 +84,8 @@ function reportOf(event: RedriveEvent): string | undefined {
       return `${event.type}: ${event.reason ?? 'ended'}`
     case 'messages_expired':
       return `${event.type}: ${event.count} in ${event.where}`
+    case 'topic_missing':
+      return `${event.type}: ${event.problem ?? `${event.where} exists again`}`
     case 'topic_recreated':
       return `${event.type}: ${event.where}`
     case 'headers_unreadable':

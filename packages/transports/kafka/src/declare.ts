@@ -158,6 +158,21 @@ async function problemsOf(
   return problems
 }
 
+/** Describes a topic that is missing while a consumer runs, and what to do. `spec`: of a retry topic. */
+export function missingTopic(
+  name: string,
+  spec: TopicSpec | undefined,
+  isDeclaring: boolean,
+): string {
+  const what = `The topic "${name}" does not exist. The consumer reads its other topics.`
+  if (spec === undefined) return `${what} Create the topic: it is read without a restart.`
+  const settings = `with as many partitions as the source and ${describeConfigs(spec)}`
+  const create = `create it ${settings}: it is read without a restart.`
+  return isDeclaring
+    ? `${what} Restart one consumer, which creates it, or ${create}`
+    : `${what} C${create.slice(1)}`
+}
+
 const missingSource = (topic: string) =>
   new RedriveError(
     'TOPOLOGY_MISMATCH',

@@ -14,7 +14,7 @@ import {
 import { withTimeout } from '@redrive/runtime/internal'
 import { capabilitiesOf } from './capabilities.ts'
 import { Consumption } from './consume/consumption.ts'
-import { prepare } from './declare.ts'
+import { missingTopic, prepare } from './declare.ts'
 import { formsOf, type HandOff, type HandOffDecision, isEnding, unfinished } from './enact.ts'
 import type { KafkaDelivery } from './delivery.ts'
 import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
@@ -72,8 +72,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
       sessionMs,
       drainMs,
       onResult: (where, error) => this.#setReachable(where, error),
-      onMissing: (name, isMissing) =>
-        this.#setReachable(`topic ${name}`, isMissing ? missingTopic(name) : undefined),
+      onMissing: (name, isMissing) => this.#reportMissing(name, isMissing),
       onAssigned: (assigned) => {
         if (assigned !== this.#assigned) this.#report({ type: 'assignment_changed', assigned })
         this.#assigned = assigned
@@ -222,15 +221,17 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     this.#report(size > 0 ? { type: 'connection_lost', error } : { type: 'connection_restored' })
   }
 
+  #reportMissing(where: string, isMissing: boolean): void {
+    const { topic, group, isDeclaring } = this.#options
+    const spec = topologyOf(topic, group, 0).retries.find(({ name }) => name === where)
+    const problem = isMissing ? missingTopic(where, spec, isDeclaring) : undefined
+    if (!this.#isClosed) this.#report({ type: 'topic_missing', where, problem })
+  }
+
   #report(event: TransportEvent): void {
     publishEvent({ ...event, at: Date.now(), source: this.source }, this)
   }
 }
-
-const missingTopic = (name: string) =>
-  new Error(
-    `The topic "${name}" does not exist. The other topics are read. Restart the consumer, which creates its retry topics, or create the topic.`,
-  )
 
 const notJoined = (group: string) =>
   new Error(
@@ -242,6 +243,7 @@ type TransportEvent =
   | { readonly type: 'connection_restored' }
   | { readonly type: 'assignment_changed'; readonly assigned: number }
   | { readonly type: 'messages_expired'; readonly where: string; readonly count: number }
+  | { readonly type: 'topic_missing'; readonly where: string; readonly problem: string | undefined }
   | { readonly type: 'topic_recreated'; readonly where: string }
 
 /** Creates a transport for a Kafka topic. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { retryTopic } from '../src/index.ts'
 import { deadLetter, onRig, retryIn, type Rig, SETTLE, type Started, until } from './rig.ts'
 
 /** Sends records 0, 1, 2 … with this prefix to partition 0. */
@@ -106,6 +107,66 @@ export function changingTopics(brokers: readonly string[]): void {
           expect(new Set(started.inbox.bodies)).toEqual(new Set(['added 1', 'added 2']))
           expect(performance.now() - began).toBeLessThan(30_000)
         })(),
+    )
+  })
+
+  describe.concurrent('a retry topic that is deleted', () => {
+    it(
+      'stops neither the source nor the other retries, is reported, and is read when it is created again',
+      on(async (rig) => {
+        const events = rig.events()
+        const { transport, inbox } = await rig.start()
+        await rig.send({ value: 'first' })
+        await transport.enact(await inbox.nth(1), retryIn(10))
+        await transport.enact(await inbox.nth(2), SETTLE)
+        const name = retryTopic(rig.topic, rig.group, 1_000)
+        const problems = () =>
+          events.flatMap((event) => (event.type === 'topic_missing' ? [event] : []))
+        await rig.deleteTopic(name)
+        await until('it is reported', () => problems().length > 0, { timeout: '20s' })
+        const text = new RegExp(`"${name}" does not exist.*Restart one consumer.*retention.ms=`)
+        expect(problems()).toMatchObject([
+          { where: name, problem: expect.stringMatching(text) as string },
+        ])
+        // A member that joins starts a rebalance. It does not create the topic, because it is not opened.
+        await rig.transport().receive(inbox)
+        await rig.send({ value: 'second' })
+        await transport.enact(await inbox.nth(3), retryIn(10))
+        const again = await inbox.nth(4)
+        await rig.makeTopic(name, { 'message.timestamp.type': 'LogAppendTime' })
+        await until('it is reported', () => problems().length > 1, { timeout: '20s' })
+        expect(problems()[1]).toMatchObject({ where: name, problem: undefined })
+        await until('it accepts retries', async () => {
+          return (await transport.enact(again, retryIn(1_000))).kind === 'done'
+        })
+        const last = await inbox.nth(5, { timeout: '30s' })
+        expect([last.raw.topic, inbox.bodies]).toEqual([
+          name,
+          ['first', 'first', 'second', 'second', 'second'],
+        ])
+        expect(typesIn(events)).not.toContain('connection_lost')
+      }),
+    )
+  })
+
+  describe.concurrent('a finished record of a deleted retry topic', () => {
+    it(
+      'does not stop the commits of the other topics',
+      on(async (rig) => {
+        const events = rig.events()
+        const { transport, inbox } = await rig.start()
+        await rig.send({ value: 'first' })
+        await transport.enact(await inbox.nth(1), retryIn(10))
+        const retried = await inbox.nth(2)
+        await rig.deleteTopic(retried.raw.topic)
+        await transport.enact(retried, SETTLE)
+        await rig.send({ value: 'second' })
+        await transport.enact(await inbox.nth(3), SETTLE)
+        await transport.committed()
+        expect((await rig.committed())[0]?.offset).toBe(2)
+        await until('it is reported', () => typesIn(events).includes('topic_missing'))
+        expect(typesIn(events)).not.toContain('connection_lost')
+      }),
     )
   })
 

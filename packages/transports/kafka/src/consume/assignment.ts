@@ -257,7 +257,8 @@ export class Assignment {
   async #commitBy(endsAt: number, partitions: readonly Partition[]): Promise<void> {
     const { committer, isFenced } = this.#deps
     await committer.flush(partitions)
-    while (partitions.some(({ isChanged }) => isChanged) && performance.now() < endsAt) {
+    const isOpen = ({ isChanged, isMissing }: Partition) => isChanged && !isMissing
+    while (partitions.some(isOpen) && performance.now() < endsAt) {
       if (isFenced()) return
       await pause(RETRY_MS)
       await committer.flush(partitions)

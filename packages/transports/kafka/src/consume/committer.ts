@@ -3,7 +3,7 @@ import type { OnResult } from '../protocol/fetcher.ts'
 import type { Epoch } from '../protocol/membership.ts'
 import { type Commit, isFenced, type Offsets } from '../protocol/offsets.ts'
 import type { Partition } from './partition.ts'
-import type { TopicPartition } from '../protocol/topic-partition.ts'
+import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import type { Progress } from './progress.ts'
 
 export interface CommitterDeps {
@@ -80,11 +80,14 @@ export class Committer {
       const commits = changed.map((partition) =>
         commitOf(partition, partition.progress, this.#deps.atRisk(partition)),
       )
-      await this.#deps.offsets.commit(epoch, commits)
+      const missing = await this.#deps.offsets.commit(epoch, commits)
       this.#deps.onResult(COORDINATOR, undefined)
       changed.forEach((partition, index) => {
-        partition.committedVersion = versions[index] as number
+        partition.isMissing = missing.has(nameOf(partition))
+        if (!partition.isMissing) partition.committedVersion = versions[index] as number
       })
+      // The topic may exist again soon. Otherwise the next rebalance removes its partitions.
+      if (missing.size > 0) this.changed()
     } catch (error) {
       if (!isFenced(error)) this.#deps.onResult(COORDINATOR, error)
       else if (epoch === this.#deps.epoch()) this.#deps.onFenced()

@@ -57,6 +57,8 @@ export class Partition implements Reading {
   /** Whether the partition is being released: no further record is delivered. */
   isClosing = false
   isQueued = false
+  /** Whether its topic did not exist at the last commit. */
+  isMissing = false
   /** Whether the last fetch skipped it because it had no room. */
   isFull = false
   #touches = 0

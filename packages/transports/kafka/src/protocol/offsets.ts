@@ -1,3 +1,4 @@
+import type { offsetCommitV9 } from '@platformatic/kafka'
 import { type Client, isError } from './client.ts'
 import type { Epoch } from './membership.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
@@ -50,8 +51,14 @@ export class Offsets {
     return committed
   }
 
-  /** Commits in the epoch of the assignment; the broker rejects commits of an older epoch. */
-  async commit({ member, generation }: Epoch, commits: readonly Commit[]): Promise<void> {
+  /**
+   * Commits in the epoch of the assignment; the broker rejects commits of an older epoch. Returns the names of the
+   * partitions whose topic does not exist. The other partitions are committed.
+   */
+  async commit(
+    { member, generation }: Epoch,
+    commits: readonly Commit[],
+  ): Promise<ReadonlySet<string>> {
     const node = await this.#coordinator()
     const topics = requestTopics(commits)
     const request = this.#client.ask(
@@ -63,7 +70,14 @@ export class Offsets {
       NO_INSTANCE,
       topics,
     )
-    await this.#forgetOnError(request)
+    try {
+      await this.#forgetOnError(request)
+      return new Set()
+    } catch (error) {
+      const missing = missingIn(error)
+      if (missing === undefined) throw error
+      return missing
+    }
   }
 
   /** Commits as part of a transaction; the offsets count when the transaction is committed. */
@@ -112,6 +126,21 @@ export class Offsets {
 /** Returns whether the group has started a new generation, or is about to. */
 export const isFenced = (error: unknown): boolean =>
   isError(error, 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'REBALANCE_IN_PROGRESS')
+
+const UNKNOWN_TOPIC = 3
+
+/** Returns the partitions of missing topics; undefined when another error affects a partition. */
+function missingIn(error: unknown): ReadonlySet<string> | undefined {
+  const { response } = error as { readonly response?: offsetCommitV9.OffsetCommitResponse }
+  const missing = new Set<string>()
+  for (const { name: topic, partitions } of response?.topics ?? []) {
+    for (const { partitionIndex: partition, errorCode } of partitions) {
+      if (errorCode === UNKNOWN_TOPIC) missing.add(nameOf({ topic, partition }))
+      else if (errorCode !== 0) return undefined
+    }
+  }
+  return missing.size > 0 ? missing : undefined
+}
 
 function requestTopics(commits: readonly Commit[]) {
   return [...grouped(commits)].map(([name, ofTopic]) => ({
