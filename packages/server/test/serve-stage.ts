@@ -91,7 +91,10 @@ export class ServerProcess {
     void this.exited.finally(() => {
       hasExited = true
     })
-    await until(`"${text}" in the output`, () => this.output.includes(text) || hasExited)
+    // A busy machine needs more than the usual 25 s to start a server.
+    await until(`"${text}" in the output`, () => this.output.includes(text) || hasExited, {
+      timeout: '1m',
+    })
     if (this.output.includes(text)) return this
     throw new Error(`The server exited without the output "${text}":\n${this.output}`)
   }
