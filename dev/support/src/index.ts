@@ -2,7 +2,7 @@ export { type Authority, authority, certificate } from './certificates.ts'
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
 export { GUARDS_OFF } from './policies.ts'
 export {
-  CONTROL_PLANE,
+  controlPlane,
   type InstalledService,
   type PackedPackages,
   packPackages,

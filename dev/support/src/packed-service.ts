@@ -1,7 +1,15 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, join } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { ROOT } from './services.ts'
 
 /** Packages as they are published, in a temporary folder. */
@@ -10,12 +18,28 @@ export interface PackedPackages {
   remove(): void
 }
 
-/** The published packages that `redrive dev` needs. */
-export const CONTROL_PLANE: readonly string[] = [
-  ...['api', 'catalog', 'cli', 'core', 'doctor', 'postgres-internal', 'runtime', 'server', 'sinks'],
-  ...['stores/file', 'stores/postgres', 'stores/redis'],
-  ...['transports/kafka', 'transports/postgres', 'transports/rabbitmq'],
-].map((name) => `packages/${name}`)
+/** Returns the folders of the packages that `redrive dev` needs: the command line, the server and what it depends on. */
+export const controlPlane = (): readonly string[] =>
+  withDependencies(['packages/cli', 'packages/server'])
+
+/** Returns these folders and those of the packages of this repository that they depend on. */
+function withDependencies(folders: readonly string[]): readonly string[] {
+  const found = new Set(folders)
+  // The loop also reaches the folders that it adds.
+  for (const folder of found) {
+    const manifest = readFileSync(join(ROOT, folder, 'package.json'), 'utf8')
+    const { dependencies = {} } = JSON.parse(manifest) as Manifest
+    for (const [name, version] of Object.entries(dependencies)) {
+      if (!version.startsWith('workspace:')) continue
+      found.add(relative(ROOT, realpathSync(join(ROOT, folder, 'node_modules', name))))
+    }
+  }
+  return [...found]
+}
+
+interface Manifest {
+  readonly dependencies?: Readonly<Record<string, string>>
+}
 
 /** Builds and packs packages; `folders` are relative to the root of the repository. */
 export function packPackages(folders: readonly string[]): PackedPackages {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  CONTROL_PLANE,
+  controlPlane,
   freePort,
   type PackedPackages,
   packPackages,
@@ -23,7 +23,7 @@ let registry: Registry
 let user: NewUser
 
 beforeAll(async () => {
-  packed = packPackages(CONTROL_PLANE)
+  packed = packPackages(controlPlane())
   registry = await serveTarballs(packed.tarballs)
   user = newUser(registry.url)
 }, 600_000)

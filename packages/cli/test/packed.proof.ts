@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  CONTROL_PLANE,
+  controlPlane,
   type PackedPackages,
   packPackages,
   type Registry,
@@ -27,7 +27,7 @@ const user = () => {
 }
 
 beforeAll(async () => {
-  packed = packPackages(CONTROL_PLANE)
+  packed = packPackages(controlPlane())
   registry = await serveTarballs(packed.tarballs)
 }, 600_000)
 afterAll(() => {
