@@ -96,6 +96,25 @@ describe('the brokers of a config', () => {
     })
   })
 
+  test('are one for all sources at an address of Redis', async () => {
+    const url = 'redis://one:6379'
+    const found = await brokersIn(
+      await config({
+        orders: { redis: { url, stream: 'orders', group: 'billing' } },
+        mails: { bullmq: { url, queue: 'mails' } },
+        events: { redisStore: { url: 'rediss://two:6379', prefix: 'events' } },
+      }),
+    )
+    expect(found.flatMap(({ redis = [] }) => redis)).toEqual([
+      { url: 'redis://one:6379' },
+      { url: 'rediss://two:6379' },
+    ])
+    const ca = '-----BEGIN CERTIFICATE-----'
+    expect(brokerAt('rediss://ada:hunter2@two:6379', { ca })).toEqual({
+      redis: { url: 'rediss://ada:hunter2@two:6379', tls: { ca } },
+    })
+  })
+
   test('are separate when their credentials differ', async () => {
     const brokers = ['one:9092']
     const found = await brokersIn(

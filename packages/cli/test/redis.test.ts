@@ -6,6 +6,7 @@ import { consume } from '@redrive/runtime'
 import { until } from '@redrive/testing'
 import { type Job, Queue, Worker } from 'bullmq'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EXIT } from '../src/exit.ts'
 import { type Desk, openDesk } from './desk.ts'
 
 interface Order {
@@ -61,6 +62,13 @@ describe('Redis', () => {
     )
   }, 120_000)
   afterAll(() => desk.close(), 60_000)
+
+  test('a doctor checks the settings of the server', async () => {
+    const { code, stdout } = await desk.redrive('doctor', url)
+    expect(code).toBe(EXIT.failure)
+    expect(stdout).toContain('redis.append-fsync')
+    expect(stdout).toContain('appendfsync everysec')
+  }, 60_000)
 
   test('a peek groups failed jobs and dead letters, and takes none', async () => {
     for (const [name, count] of [

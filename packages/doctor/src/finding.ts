@@ -1,7 +1,7 @@
 import { FILLS, QUOTES, shell } from './quote.ts'
 
 /** The brokers that can be checked. */
-export type Broker = 'rabbitmq' | 'kafka' | 'nats' | 'postgres' | 'sqs'
+export type Broker = 'rabbitmq' | 'kafka' | 'nats' | 'postgres' | 'redis' | 'sqs'
 
 /** The effects on messages if nothing is changed, worst first. */
 export const SEVERITIES: readonly Severity[] = ['loss', 'duplicates', 'delay', 'advice']

@@ -31,6 +31,9 @@ export type {
   Settings,
 } from './rabbitmq/facts.ts'
 export { type RabbitmqOptions, readRabbitmq } from './rabbitmq/read.ts'
+export { REDIS_CHECKS } from './redis/checks.ts'
+export type { RedisFacts } from './redis/facts.ts'
+export { readRedis, type RedisOptions } from './redis/read.ts'
 export { renderReport, type Section, sectionsOf } from './render.ts'
 export {
   type BrokerReport,

@@ -14,6 +14,7 @@ const NAMES: Readonly<Record<Broker, string>> = {
   kafka: 'Kafka',
   nats: 'NATS JetStream',
   postgres: 'PostgreSQL',
+  redis: 'Redis',
   sqs: 'Amazon SQS',
 }
 

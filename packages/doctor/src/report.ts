@@ -8,6 +8,8 @@ import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { type PostgresOptions, readPostgres } from './postgres/read.ts'
 import type { RabbitmqOptions } from './rabbitmq/read.ts'
 import { findInRabbitmq } from './rabbitmq/vhosts.ts'
+import { REDIS_CHECKS } from './redis/checks.ts'
+import { readRedis, type RedisOptions } from './redis/read.ts'
 import { SQS_CHECKS } from './sqs/checks.ts'
 import { readSqs, type SqsOptions } from './sqs/read.ts'
 
@@ -17,6 +19,7 @@ export interface DiagnoseOptions {
   readonly kafka?: KafkaOptions
   readonly nats?: NatsOptions
   readonly postgres?: PostgresOptions
+  readonly redis?: RedisOptions
   readonly sqs?: SqsOptions
   /** Checks whose findings are accepted: they are reported and graded, but do not affect the exit code. */
   readonly accept?: readonly string[]
@@ -38,13 +41,14 @@ export interface Report {
 
 /** Reads the live settings and runs all checks. Changes nothing. */
 export async function diagnose(options: DiagnoseOptions): Promise<Report> {
-  const { rabbitmq, kafka, nats, postgres, sqs, accept = [] } = options
+  const { rabbitmq, kafka, nats, postgres, redis, sqs, accept = [] } = options
   const found = await Promise.all([
     rabbitmq && findInRabbitmq(rabbitmq).then((findings) => reportOf('rabbitmq', findings)),
     kafka && readKafka(kafka).then((facts) => reportOf('kafka', findIn(KAFKA_CHECKS, facts))),
     nats && readNats(nats).then((facts) => reportOf('nats', findIn(NATS_CHECKS, facts))),
     postgres &&
       readPostgres(postgres).then((facts) => reportOf('postgres', findIn(POSTGRES_CHECKS, facts))),
+    redis && readRedis(redis).then((facts) => reportOf('redis', findIn(REDIS_CHECKS, facts))),
     sqs && readSqs(sqs).then((facts) => reportOf('sqs', findIn(SQS_CHECKS, facts))),
   ])
   const brokers = found.filter((one) => one !== undefined)

@@ -4,6 +4,7 @@ import { NATS_CHECKS } from './nats/checks.ts'
 import { POSTGRES_CHECKS } from './postgres/checks.ts'
 import { FILLS } from './quote.ts'
 import { RABBITMQ_CHECKS } from './rabbitmq/checks.ts'
+import { REDIS_CHECKS } from './redis/checks.ts'
 import { SQS_CHECKS } from './sqs/checks.ts'
 
 /** The description of a check, without its function. */
@@ -15,6 +16,7 @@ export const ALL_CHECKS: readonly CheckInfo[] = [
   ...KAFKA_CHECKS,
   ...NATS_CHECKS,
   ...POSTGRES_CHECKS,
+  ...REDIS_CHECKS,
   ...SQS_CHECKS,
 ].map(({ id, severity, caps, looksFor, why, fix }) => ({ id, severity, caps, looksFor, why, fix }))
 

@@ -9,6 +9,8 @@ import {
   type QueueFacts,
   RABBITMQ_CHECKS,
   type RabbitmqFacts,
+  REDIS_CHECKS,
+  type RedisFacts,
   SQS_CHECKS,
   type SqsFacts,
   type SqsQueueFacts,
@@ -20,6 +22,7 @@ import {
   POSTGRES,
   queue,
   RABBITMQ,
+  REDIS,
   RETRY,
   SOURCE,
   SQS,
@@ -324,6 +327,22 @@ const OF_POSTGRES: Table<PostgresFacts> = {
   ],
 }
 
+// ---- Redis ------------------------------------------------------------------------------------
+
+const OF_REDIS: Table<RedisFacts> = {
+  'redis.unreadable': [UNREADABLE],
+  'redis.no-append-only-file': [{ isAppendOnly: false, appendFsync: undefined }],
+  'redis.append-fsync': [{ appendFsync: 'everysec' }, { appendFsync: 'no' }],
+  'redis.eviction': [{ evictionPolicy: 'allkeys-lru' }, { evictionPolicy: 'volatile-ttl' }],
+  'redis.asynchronous-replicas': [{ role: 'primary', replicas: 1 }],
+  'redis.no-replica': [{ role: 'primary' }],
+  'redis.memory-full': [{ memory: { used: 90, most: 100 } }],
+  'redis.failed-writes': [{ failedWrites: ['snapshot'] }],
+  'redis.replica': [{ role: 'replica' }],
+  'redis.version': [{ version: '6.2.14' }],
+  'redis.no-memory-limit': [{ memory: { used: 50, most: 0 } }],
+}
+
 // ---- SQS --------------------------------------------------------------------------------------
 
 const sqsFacts = (
@@ -392,6 +411,7 @@ function suite<Facts>(
 suite('RabbitMQ', RABBITMQ_CHECKS, RABBITMQ, OF_RABBITMQ)
 suite('Kafka', KAFKA_CHECKS, KAFKA, OF_KAFKA)
 suite('PostgreSQL', POSTGRES_CHECKS, POSTGRES, OF_POSTGRES)
+suite('Redis', REDIS_CHECKS, REDIS, OF_REDIS)
 suite('Amazon SQS', SQS_CHECKS, SQS, OF_SQS)
 
 describe('no finding for', () => {

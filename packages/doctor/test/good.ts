@@ -3,6 +3,7 @@ import type {
   PostgresFacts,
   QueueFacts,
   RabbitmqFacts,
+  RedisFacts,
   SqsFacts,
   SqsQueueFacts,
   TopicFacts,
@@ -169,5 +170,19 @@ export const sqsQueue = (name: string): SqsQueueFacts => ({
 export const SQS: SqsFacts = {
   sources: [{ name: 'orders', queue: sqsQueue('orders'), deadLetters: sqsQueue('failed') }],
   expects: { crashLimit: 6, handlerTimeoutMs: 30_000 },
+  unreadable: [],
+}
+
+export const REDIS: RedisFacts = {
+  server: 'localhost:6379',
+  version: '7.0.15',
+  // A primary always has a finding: it has replicas, or none.
+  role: undefined,
+  replicas: 0,
+  isAppendOnly: true,
+  appendFsync: 'always',
+  evictionPolicy: 'noeviction',
+  memory: { used: 50, most: 100 },
+  failedWrites: [],
   unreadable: [],
 }

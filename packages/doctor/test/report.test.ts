@@ -215,7 +215,7 @@ describe('values that the repository contains twice are equal', () => {
 
   it('the tables of checks in docs/doctor.md', () => {
     const page = readFileSync(`${ROOT}docs/doctor.md`, 'utf8')
-    for (const broker of ['rabbitmq', 'kafka', 'nats', 'postgres', 'sqs']) {
+    for (const broker of ['rabbitmq', 'kafka', 'nats', 'postgres', 'redis', 'sqs']) {
       const table = checkTable(ALL_CHECKS.filter(({ id }) => id.startsWith(`${broker}.`)))
       expect(page).toContain(`<!-- checks of ${broker} -->\n${table}\n<!-- end -->`)
     }
@@ -224,7 +224,8 @@ describe('values that the repository contains twice are equal', () => {
   it('ids of checks, each of which there is once', () => {
     const ids = ALL_CHECKS.map(({ id }) => id)
     expect(new Set(ids).size).toBe(ids.length)
-    for (const id of ids) expect(id).toMatch(/^(rabbitmq|kafka|nats|postgres|sqs)\.[a-z0-9-]+$/)
+    for (const id of ids)
+      expect(id).toMatch(/^(rabbitmq|kafka|nats|postgres|redis|sqs)\.[a-z0-9-]+$/)
   })
 })
 

@@ -5,6 +5,7 @@ import type {
   NatsOptions,
   PostgresOptions,
   RabbitmqOptions,
+  RedisOptions,
   SqsOptions,
 } from '@redrive/doctor'
 import type { Config } from '@redrive/server'
@@ -27,6 +28,8 @@ const READERS: Readonly<Record<string, (url: URL) => Brokers>> = {
   'tls:': natsAt,
   'postgres:': ({ href }) => ({ postgres: { url: href } }),
   'postgresql:': ({ href }) => ({ postgres: { url: href } }),
+  'redis:': ({ href }) => ({ redis: { url: href } }),
+  'rediss:': ({ href }) => ({ redis: { url: href } }),
   'sqs:': sqsAt,
 }
 
@@ -119,11 +122,12 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
   const url = URL.parse(address)
   const read = url === null ? undefined : READERS[url.protocol]
   if (url === null || read === undefined) throw notAnAddress()
-  const { rabbitmq, kafka, nats, postgres, sqs } = read(url)
+  const { rabbitmq, kafka, nats, postgres, redis, sqs } = read(url)
   if (sqs !== undefined) return { sqs }
   const secure = withTls(tls)
   if (rabbitmq !== undefined) return { rabbitmq: { ...rabbitmq, ...secure } }
   if (postgres !== undefined) return { postgres: { ...postgres, ...secure } }
+  if (redis !== undefined) return { redis: { ...redis, ...secure } }
   if (nats !== undefined) return { nats: { ...nats, ...secure } }
   if (kafka === undefined) throw notAnAddress()
   return { kafka: { ...kafka, client: { ...kafka.client, ...secure } } }
@@ -132,7 +136,7 @@ export function brokerAt(address: string, tls?: Certificates): Brokers {
 const notAnAddress = () =>
   new CommandError(
     EXIT.usage,
-    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092, nats://host:4222, postgres://user@host/database or sqs://eu-central-1?queue=orders.',
+    'Expected an address such as http://user:password@host:15672 (RabbitMQ management API), kafka://host:9092, nats://host:4222, postgres://user@host/database, redis://host:6379 or sqs://eu-central-1?queue=orders.',
   )
 
 /** Returns each broker of a config once, with its sources, and the database of the server. */
@@ -168,6 +172,11 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     ),
     ...postgresOf('database.tls', database),
   ]
+  const redises = Object.values(sources).flatMap(({ redis, bullmq, redisStore }): RedisOptions[] =>
+    [redis, bullmq, redisStore].flatMap((one) =>
+      one === undefined ? [] : [{ url: one.url.reveal() }],
+    ),
+  )
   const sqs = Object.values(sources).flatMap((one) => (one.sqs === undefined ? [] : [one.sqs]))
   return [
     ...groupsOf(rabbitmqs, ({ amqp, tls }) => [amqp, tls]).map(rabbitmqsTogether),
@@ -175,6 +184,9 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     ...groupsOf(natses, ({ sources: _, ...address }) => address).map(natsesTogether),
     ...groupsOf(postgreses, (one) => one).flatMap(([first]) =>
       first === undefined ? [] : [{ postgres: first }],
+    ),
+    ...groupsOf(redises, ({ url }) => url).flatMap(([first]) =>
+      first === undefined ? [] : [{ redis: first }],
     ),
     ...groupsOf(sqs, ({ region, endpoint }) => [region, endpoint?.reveal()]).map(sqsTogether),
   ]
