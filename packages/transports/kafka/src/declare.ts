@@ -1,6 +1,7 @@
 import { Admin, type Base, type BaseOptions } from '@platformatic/kafka'
 import { RedriveError } from '@redrive/core'
 import { isError, missingNoBroker } from './protocol/client.ts'
+import { creationProblems, notCreated, refuseLongNames } from './creation-problems.ts'
 import { refuseCollision } from './name-collisions.ts'
 import {
   configProblems,
@@ -41,6 +42,7 @@ export async function prepare(
   topology: Topology,
   { isDeclaring, isFirst }: PrepareOptions,
 ): Promise<number> {
+  refuseLongNames(topology)
   const adminOptions = { ...options, requestTimeout: ANSWER_MS, retries: 5, retryDelay: 200 }
   const admin = missingNoBroker(new Admin(adminOptions))
   try {
@@ -53,7 +55,9 @@ export async function prepare(
       // Confirmations are small.
       const maxBytesOf = (spec: TopicSpec) => (spec === topology.replayed ? undefined : limit)
       const wanted = specs.map((spec) => ({ ...spec, maxBytes: maxBytesOf(spec) }))
-      await createMissing(admin, wanted, source)
+      await createMissing(admin, wanted, source).catch((error: unknown) => {
+        throw notCreated(topology.topic, error)
+      })
     }
     const problems = await problemsOf(admin, specs, source)
     if (problems.length > 0) throw topologyMismatch(topology.topic, problems)
@@ -85,6 +89,27 @@ export async function existing(
   return topics.filter((_, at) => found[at] !== undefined)
 }
 
+async function createAlike(
+  admin: Admin,
+  alike: readonly WantedTopic[],
+  { partitions, replicas }: FoundTopic,
+): Promise<void> {
+  const [spec] = alike as [WantedTopic]
+  const topics = [...namesOf(alike)]
+  const create = (wanted: TopicSpec) =>
+    admin.createTopics({ topics, partitions, replicas, configs: [...configsOf(wanted)] })
+  try {
+    await create(spec).catch((error: unknown) => {
+      // Some clusters limit this setting. Without it, only the largest records cannot be copied.
+      if (!isError(error, ...SETTING_REJECTED)) throw error
+      return create({ ...spec, maxBytes: undefined } as TopicSpec)
+    })
+  } catch (error) {
+    // Another consumer of the group created them first, unless the broker rejected one.
+    if (!isError(error, 'TOPIC_ALREADY_EXISTS') || creationProblems(error).size > 0) throw error
+  }
+}
+
 async function createMissing(
   admin: Admin,
   specs: readonly WantedTopic[],
@@ -93,22 +118,12 @@ async function createMissing(
   const found = await Promise.all(specs.map(({ name }) => find(admin, name)))
   const missing = specs.filter((_, index) => found[index] === undefined)
   // One request for all topics with the same configuration.
-  for (const alike of Map.groupBy(missing, describeConfigs).values()) {
-    const [spec] = alike as [WantedTopic]
-    const topics = [...namesOf(alike)]
-    const create = (wanted: TopicSpec) =>
-      admin.createTopics({ topics, partitions, replicas, configs: [...configsOf(wanted)] })
-    try {
-      await create(spec).catch((error: unknown) => {
-        // Some clusters limit this setting. Without it, only the largest records cannot be copied.
-        if (!isError(error, ...SETTING_REJECTED)) throw error
-        return create({ ...spec, maxBytes: undefined } as TopicSpec)
-      })
-    } catch (error) {
-      // Another consumer of the group created it first.
-      if (!isError(error, 'TOPIC_ALREADY_EXISTS')) throw error
-    }
-  }
+  const alike = [...Map.groupBy(missing, describeConfigs).values()]
+  const created = alike.map((some) => createAlike(admin, some, { partitions, replicas }))
+  const failures = (await Promise.allSettled(created)).flatMap((one): readonly unknown[] =>
+    one.status === 'rejected' ? [one.reason] : [],
+  )
+  if (failures.length > 0) throw new AggregateError(failures, 'Kafka did not create all topics.')
   const short = specs.filter((_, index) => (found[index]?.partitions ?? partitions) < partitions)
   if (short.length > 0) {
     const topics = short.map(({ name }) => ({ name, count: partitions }))

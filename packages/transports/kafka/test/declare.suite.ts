@@ -1,6 +1,6 @@
 import { isRedriveError, type RedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { deadLetterTopic, retryTopic, topologyOf } from '../src/index.ts'
+import { deadLetterTopic, replayedTopic, retryTopic, topologyOf } from '../src/index.ts'
 import { onRig, Rig } from './rig.ts'
 
 const DAY_MS = 86_400_000
@@ -156,6 +156,37 @@ export function preparingTopics(brokers: readonly string[]): void {
         expect((await configsOf(rig, long)).get('retention.ms')).toBe('-1')
         expect(await partitionsOf(rig, dead)).toBe(2)
       }),
+    )
+
+    it(
+      'declare reports each topic that the broker does not create, with the words of the broker',
+      on(async (rig) => {
+        // Kafka refuses names that differ only in dots and underscores.
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        const replayed = replayedTopic(rig.topic, rig.group)
+        for (const name of [dead, replayed]) await rig.makeTopic(name.replaceAll('.', '_'))
+        const { message, problems } = await refusal(rig, 'declare')
+        const words = (name: string) =>
+          expect.stringMatching(`^"${name}": INVALID_TOPIC_EXCEPTION: .*collides`) as string
+        expect(problems.toSorted()).toEqual([words(dead), words(replayed)])
+        expect(message).toContain(`retry and dead-letter topics of "${rig.topic}"`)
+      }),
+    )
+
+    it.each(['declare', 'verify'] as const)(
+      '%s refuses names that are too long, before it creates a topic',
+      (topology) =>
+        on(async (rig) => {
+          const group = 'g'.repeat(249 - `${rig.topic}..replayed`.length)
+          const transport = rig.transport({ group, topology })
+          const long = retryTopic(rig.topic, group, 250)
+          await expect(transport.open()).rejects.toMatchObject({
+            code: 'TOPOLOGY_MISMATCH',
+            message: expect.stringContaining(`"${long}" has ${long.length} characters`) as string,
+          })
+          const all = await rig.admin.listTopics()
+          expect(all.filter((name) => name.startsWith(`${rig.topic}.`))).toEqual([])
+        })(),
     )
 
     it(

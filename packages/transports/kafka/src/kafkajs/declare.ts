@@ -1,9 +1,11 @@
 import { RedriveError } from '@redrive/core'
+import { creationProblems, notCreated, refuseLongNames } from '../creation-problems.ts'
 import type { Topology, TopicSpec } from '../topology.ts'
 import type { KafkaJsAdmin } from './client.ts'
 
 /** Creates missing topics. Existing topics are not changed. */
 export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Promise<void> {
+  refuseLongNames(topology)
   const { topic, retries, deadLetters, replayed } = topology
   const existing = new Set(await admin.listTopics())
   if (!existing.has(topic)) throw missingSource(topic)
@@ -22,6 +24,7 @@ export async function makeMissing(admin: KafkaJsAdmin, topology: Topology): Prom
   try {
     await admin.createTopics({ topics: toCreate })
   } catch (error) {
+    if (creationProblems(error).size > 0) throw notCreated(topic, error)
     // Another consumer of the group created them first, or the client did not wait for all brokers: then
     // the topics are listed soon. Otherwise the broker rejected the request.
     await waitUntilListed(admin, names, isTemporary(error) ? KNOWN_MS : REFUSED_MS, error)
