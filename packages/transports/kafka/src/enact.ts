@@ -102,7 +102,8 @@ export function unfinished(error: unknown, { topic }: TopicPartition): Enactment
   const refusal = refusalIn(error)
   if (refusal === undefined) return { kind: 'unknown', error }
   const { words, isTooLarge } = refusal
-  const message = `Kafka rejected a record for the topic ${topic}: ${words}`
+  const advice = isTooLarge ? ' Raise max.message.bytes of the topic.' : ''
+  const message = `Kafka rejected a record for the topic ${topic}: ${words}${advice}`
   return {
     kind: 'refused',
     error: new RedriveError('REFUSED', message, { cause: error }),

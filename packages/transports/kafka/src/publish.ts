@@ -9,7 +9,7 @@ import {
   type Message,
   producerOf,
 } from './producer.ts'
-import { hasRefusal } from './protocol/refusal.ts'
+import { hasRefusal, refusalIn } from './protocol/refusal.ts'
 import { nameOf, type TopicPartition } from './protocol/topic-partition.ts'
 
 /** 500 records per request, and 512 KB per partition: half of what a broker accepts by default. */
@@ -22,6 +22,13 @@ interface PendingRecord {
   readonly bytes: number
   readonly resolve: () => void
   readonly reject: (error: unknown) => void
+}
+
+export interface PublisherOptions {
+  readonly client: BaseOptions
+  readonly confirmTimeoutMs: number
+  /** Whether a record that the broker rejects as too large is sent again with gzip. */
+  readonly canCompress?: boolean
 }
 
 /** The waiting records of one broker, and whether a request to it is in flight. */
@@ -40,6 +47,7 @@ interface BrokerQueue {
 export class Publisher {
   readonly #options: BaseOptions
   readonly #confirmTimeoutMs: number
+  readonly #canCompress: boolean
   readonly #queues = new Map<number, BrokerQueue>()
   #producer: KafkaProducer | undefined
   /** Requests in flight, by producer. */
@@ -47,9 +55,10 @@ export class Publisher {
   readonly #closing = new Set<Promise<void>>()
   #isClosed = false
 
-  constructor(options: BaseOptions, confirmTimeoutMs: number) {
-    this.#options = options
+  constructor({ client, confirmTimeoutMs, canCompress = false }: PublisherOptions) {
+    this.#options = client
     this.#confirmTimeoutMs = confirmTimeoutMs
+    this.#canCompress = canCompress
   }
 
   /** Sends a copy. Resolves when the broker has stored it. */
@@ -106,13 +115,16 @@ export class Publisher {
     queue.isSending = false
   }
 
-  async #sendBatch(batch: readonly PendingRecord[]): Promise<void> {
+  async #sendBatch(
+    batch: readonly PendingRecord[],
+    compression: 'none' | 'gzip' = 'none',
+  ): Promise<void> {
     const producer = this.#current()
     this.#users.set(producer, (this.#users.get(producer) ?? 0) + 1)
     try {
       const messages = batch.map(({ message }) => message)
       forgetIfOutdated(producer, messages)
-      await producer.send({ messages })
+      await producer.send({ messages, compression })
       for (const { resolve } of batch) resolve()
     } catch (error) {
       // It is unknown which records the broker stored, so this producer's sequence numbers are not used again.
@@ -122,11 +134,17 @@ export class Publisher {
       for (const one of batch) if (!left.includes(one)) one.resolve()
       // The broker rejects one of them: each is sent alone, so that it does not block the others.
       const canSplit = left.length > 1 && !this.#isClosed && hasRefusal(error)
-      if (!canSplit) for (const { reject } of left) reject(error)
-      else for (const one of left) await this.#sendBatch([one])
+      if (canSplit) for (const one of left) await this.#sendBatch([one])
+      else if (compression === 'none' && this.#mayFit(error)) await this.#sendBatch(left, 'gzip')
+      else for (const { reject } of left) reject(error)
     } finally {
       this.#released(producer)
     }
+  }
+
+  /** Whether the rejected record may fit when it is compressed. */
+  #mayFit(error: unknown): boolean {
+    return this.#canCompress && !this.#isClosed && refusalIn(error)?.isTooLarge === true
   }
 
   #current(): KafkaProducer {

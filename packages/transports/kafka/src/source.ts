@@ -66,7 +66,8 @@ export class KafkaSource implements DeadLetterSource {
     this.#options = options
     this.#client = new Client(client)
     this.#offsets = new Offsets(this.#client, this.#groupFor(options.deadLetterTopics))
-    this.#publisher = new Publisher(client, confirmTimeoutMs)
+    // A producer may have compressed the original: only compressed, it fits into its topic again.
+    this.#publisher = new Publisher({ client, confirmTimeoutMs, canCompress: true })
     const { topic, retries } = topologyOf(options.topic, options.group, 0)
     this.#ownTopics = new Set([topic, ...retries.map(({ name }) => name)])
   }

@@ -57,7 +57,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
     this.source = topic
     this.capabilities = capabilitiesOf(options)
     this.#options = options
-    this.#publisher = new Publisher(client, confirmTimeoutMs)
+    this.#publisher = new Publisher({ client, confirmTimeoutMs })
     const { retries } = topologyOf(topic, group, 0)
     this.#consumption = new Consumption({
       client,

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterTopic, retryTopic } from '../src/index.ts'
@@ -14,7 +15,8 @@ import {
 
 /** Limit of a record in the topics of Redrive, less than the large records need. */
 const LIMIT = 4_096
-const LARGE = 'x'.repeat(LIMIT)
+/** Too large even with gzip. */
+const LARGE = randomBytes(1.5 * LIMIT).toString('base64')
 
 /** Waits until a topic has this setting. */
 async function configure(rig: Rig, topic: string, name: string, value: string): Promise<void> {
@@ -121,7 +123,7 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
           rig,
           retryTopic(rig.topic, rig.group, 250),
           'max.message.bytes',
-          String(2 * LIMIT),
+          String(4 * LIMIT),
         )
         await rig.source().publish({ deadLetter: letter, replayId: 'r-1' })
         const replayed = await inbox.nth(2)
@@ -204,6 +206,35 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
         await rig.source().publish({ deadLetter: edited, replayId: 'r-2' })
         const [replay] = await rig.read(retryTopic(rig.topic, rig.group, 250))
         expect(replay?.value?.toString()).toBe('new')
+      }),
+    )
+  })
+
+  describe.concurrent('a dead letter that its topic accepts only compressed', () => {
+    it(
+      'is replayed and put back with gzip',
+      on(async (rig) => {
+        const { transport, inbox } = await rig.start()
+        const value = 'z'.repeat(2 * LIMIT)
+        for (let index = 0; index < 2; index++) await rig.send({ value })
+        await inbox.nth(2)
+        await Promise.all(inbox.deliveries.map(async (one) => transport.enact(one, deadLetter())))
+        const dead = deadLetterTopic(rig.topic, rig.group)
+        const topics = [dead, retryTopic(rig.topic, rig.group, 250)]
+        for (const topic of topics) await configure(rig, topic, 'max.message.bytes', String(LIMIT))
+        const source = rig.source()
+        const { deadLetters } = await source.drain({ limit: 10 })
+        const [first, second] = deadLetters as [DrainedDeadLetter, DrainedDeadLetter]
+        // Both are one request first.
+        await Promise.all([
+          source.publish({ deadLetter: first, replayId: 'r-1' }),
+          source.publish({ deadLetter: second, replayId: 'r-2' }),
+        ])
+        await inbox.nth(4)
+        expect(inbox.bodies).toEqual([value, value, value, value])
+        await source.putBack([first])
+        const stored = await rig.read(dead)
+        expect(stored.map((record) => record.value?.toString())).toEqual([value, value, value])
       }),
     )
   })

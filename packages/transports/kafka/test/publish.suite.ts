@@ -15,7 +15,7 @@ export function publishingCopies(brokers: readonly string[]): void {
       apiKey === PRODUCE ? onProduce(apiKey, send, callback) : send(),
     )
     const options = { clientId: 'publisher', bootstrapBrokers: [...brokers], context }
-    const made = new Publisher(options, 5_000)
+    const made = new Publisher({ client: options, confirmTimeoutMs: 5_000 })
     rig.atEnd(() => made.close())
     return made
   }
