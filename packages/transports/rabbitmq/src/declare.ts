@@ -3,7 +3,7 @@ import type { Channel, ChannelModel } from 'amqplib'
 import { answered, messageOf } from './connection/connection.ts'
 import { onSeparateChannel } from './connection/separate-channel.ts'
 import type { TopologyMode } from './options.ts'
-import { codeOf, isRefusal } from './refusal-codes.ts'
+import { codeOf, FORBIDDEN, isRefusal } from './refusal-codes.ts'
 import { refuseStream } from './refuse-stream.ts'
 import { requireSingleConsumer } from './require-single-consumer.ts'
 import { type QueueSpec, SINGLE_ACTIVE_CONSUMER, type Topology } from './topology.ts'
@@ -86,7 +86,7 @@ async function requireAdopted(connection: ChannelModel, source: QueueSpec): Prom
 /** Checks that a queue which this process did not create can be consumed as requested. */
 export async function checkSource(connection: ChannelModel, source: QueueSpec): Promise<void> {
   await refuseStream(connection, source.name)
-  if (isOrdered(source)) await requireSingleConsumer(connection, source.name)
+  if (isOrdered(source)) await requireSingleConsumer(connection, source)
 }
 
 const isOrdered = (source: QueueSpec) => SINGLE_ACTIVE_CONSUMER in source.arguments
@@ -117,9 +117,6 @@ export async function declareQueue(
     if (mode !== 'adopt' || !exists) throw error
   }
 }
-
-/** 403: the AMQP reply code for a user without the permission. */
-const FORBIDDEN = 403
 
 function bind(channel: Channel, { exchange, source, deadLetters }: Topology): Promise<void> {
   return explainRefusal(`binding of ${deadLetters.name}`, () =>

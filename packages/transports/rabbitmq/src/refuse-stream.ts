@@ -1,17 +1,16 @@
 import { RedriveError } from '@redrive/core'
 import type { ChannelModel } from 'amqplib'
+import { isBefore } from './broker-version.ts'
 import { messageOf } from './connection/connection.ts'
-import { declareRefusal } from './declare-refusal.ts'
-
-/** Quorum queues have no priorities, so no broker creates this queue, and none has it. */
-const IMPOSSIBLE = { 'x-queue-type': 'quorum', 'x-max-priority': 1 }
+import { consumeRefusal } from './queue-refusal.ts'
 
 /**
- * Throws if an existing queue is a stream. The broker refuses to declare it with another type, and the refusal contains
- * the existing one.
+ * Throws if an existing queue is a stream. The reason is at the beginning of the refusal, before the name of the
+ * queue: RabbitMQ cuts the text at 255 bytes. Before 3.10, other queues would accept the consumer, so nothing is checked.
  */
 export async function refuseStream(connection: ChannelModel, queue: string): Promise<void> {
-  const refusal = await declareRefusal(connection, queue, { durable: true, arguments: IMPOSSIBLE })
+  if (isBefore(connection, 3, 10)) return
+  const refusal = await consumeRefusal(connection, queue)
   if (refusal === undefined || !IS_STREAM.test(messageOf(refusal))) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
@@ -20,4 +19,4 @@ export async function refuseStream(connection: ChannelModel, queue: string): Pro
   )
 }
 
-const IS_STREAM = /'x-queue-type'.*'stream'/
+const IS_STREAM = /PRECONDITION_FAILED - consumer prefetch count is not set/

@@ -1,40 +1,61 @@
 import { RedriveError } from '@redrive/core'
 import type { ChannelModel, Options } from 'amqplib'
 import { messageOf } from './connection/connection.ts'
-import { declareRefusal } from './declare-refusal.ts'
-import { SINGLE_ACTIVE_CONSUMER } from './topology.ts'
+import { declareRefusal } from './queue-refusal.ts'
+import { codeOf, FORBIDDEN } from './refusal-codes.ts'
+import { type QueueSpec, SINGLE_ACTIVE_CONSUMER } from './topology.ts'
 
 /** 30: more settings than a queue can have. */
 const MAX_SETTINGS = 30
 
 /**
- * Throws if an existing queue can deliver to several consumers at the same time. Each refusal to declare it adds one
- * setting, until nothing else differs.
+ * Throws if an existing queue can deliver to several consumers at the same time, or if this cannot be known. Each
+ * refusal to declare it adds one setting, until nothing else differs.
  */
 export async function requireSingleConsumer(
   connection: ChannelModel,
-  queue: string,
+  { name: queue, arguments: expected }: QueueSpec,
 ): Promise<void> {
+  const declared = { durable: true, arguments: expected }
+  if ((await declareRefusal(connection, queue, declared)) === undefined) return
   let settings: Settings = { durable: true, arguments: { [SINGLE_ACTIVE_CONSUMER]: true } }
+  let refusal: unknown
   for (let known = 0; known < MAX_SETTINGS; known++) {
-    const refusal = await declareRefusal(connection, queue, settings)
-    if (refusal === undefined) return
-    const difference = DIFFERENCE.exec(messageOf(refusal))?.groups
+    refusal = await declareRefusal(connection, queue, settings)
     // Without the permission to configure the queue, nothing can be known about it.
-    if (difference === undefined) return
-    const { name = '', value = '', type } = difference
+    if (refusal === undefined || codeOf(refusal) === FORBIDDEN) return
+    const name = differenceIn(refusal)
     if (name === SINGLE_ACTIVE_CONSUMER) throw manyConsumers(queue, refusal)
-    settings = withSetting(settings, name, valueOf(value, type))
+    const current = CURRENT.exec(messageOf(refusal))?.groups
+    if (name === undefined || current === undefined) break
+    settings = withSetting(settings, name, valueOf(current['value'] ?? '', current['type']))
   }
-  throw new RedriveError(
-    'TOPOLOGY_MISMATCH',
-    `Redrive cannot find out whether the queue ${queue} has a single active consumer, which order: 'lane' needs. Use topology: 'declare' with a new queue, or order: 'none'.`,
-  )
+  if (await isSingleConsumerNext(connection, queue, settings)) return
+  throw cannotCheck(queue, refusal)
 }
 
-/** The difference as RabbitMQ writes it. The last part is `the value '5' of type 'byte'`, or `'5'`. */
-const DIFFERENCE =
-  /inequivalent arg '(?<name>[^']+)'.* current is (?:none|(?:the value )?'(?<value>.*?)'(?: of type '(?<type>\w+)')?)(?:$|")/
+/**
+ * Returns whether the argument is the first difference when it is missing. With the argument, another setting differed
+ * first, so the argument itself is equal.
+ */
+async function isSingleConsumerNext(
+  connection: ChannelModel,
+  queue: string,
+  settings: Settings,
+): Promise<boolean> {
+  const { [SINGLE_ACTIVE_CONSUMER]: _, ...others } = settings.arguments
+  const refusal = await declareRefusal(connection, queue, { ...settings, arguments: others })
+  return differenceIn(refusal) === SINGLE_ACTIVE_CONSUMER
+}
+
+const differenceIn = (refusal: unknown): string | undefined => NAME.exec(messageOf(refusal))?.[1]
+
+/** The setting that differs. It comes before the name of the queue: RabbitMQ cuts the text at 255 bytes. */
+const NAME = /inequivalent arg '([^']+)' for queue /
+
+/** The existing value as RabbitMQ writes it: `the value '5' of type 'byte'`, or `'5'`. With a long name, it is cut off. */
+const CURRENT =
+  /.* current is (?:none|(?:the value )?'(?<value>.*?)'(?: of type '(?<type>\w+)')?)(?:$|")/
 
 interface Settings extends Options.AssertQueue {
   readonly arguments: Readonly<Record<string, unknown>>
@@ -58,6 +79,13 @@ function valueOf(text: string, type: string | undefined): unknown {
   if (text === 'true' || text === 'false') return text === 'true'
   return /^-?\d+$/.test(text) ? Number(text) : text
 }
+
+const cannotCheck = (queue: string, cause: unknown) =>
+  new RedriveError(
+    'TOPOLOGY_MISMATCH',
+    `Redrive cannot find out whether the queue ${queue} has a single active consumer, which order: 'lane' needs. RabbitMQ cuts its replies at 255 bytes, so the settings of a queue with a long name may not be readable. Use a queue with a shorter name, a new queue with topology: 'declare', or order: 'none'.`,
+    { cause },
+  )
 
 const manyConsumers = (queue: string, cause: unknown) =>
   new RedriveError(

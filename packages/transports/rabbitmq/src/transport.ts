@@ -13,6 +13,7 @@ import {
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
 import type { Channel, ChannelModel, ConsumeMessage } from 'amqplib'
+import { isBefore } from './broker-version.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { AckCheck } from './consume/ack-check.ts'
 import { inLane, LANE_PREFETCH, Lanes } from './consume/lanes.ts'
@@ -125,7 +126,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
       await declare(connection, this.#topology, mode)
       this.#isDeclared = true
     }
-    this.#isReturnCounted = this.#options.queueType === 'quorum' && countsReturns(connection)
+    // Since 4.3, the broker does not count a return that the consumer requests as a failure.
+    this.#isReturnCounted = this.#options.queueType === 'quorum' && isBefore(connection, 4, 3)
     return connection.createChannel()
   }
 
@@ -274,12 +276,6 @@ type TransportEvent =
   | { readonly type: 'broker_blocked'; readonly reason: string | undefined }
   | { readonly type: 'connection_lost'; readonly error: unknown }
   | { readonly type: 'connection_restored' }
-
-/** Returns whether the broker counts returns as failures. Since 4.3, a return that the consumer requests is not counted. */
-function countsReturns({ connection }: ChannelModel): boolean {
-  const [major = 0, minor = 0] = connection.serverProperties.version.split('.').map(Number)
-  return major < 4 || (major === 4 && minor < 3)
-}
 
 /** Creates a transport for a RabbitMQ queue. */
 export function rabbitmq(options: RabbitMqOptions): RabbitMqTransport {

@@ -5,7 +5,7 @@ import { type ConsumeMessage, connect, type Options } from 'amqplib'
 import { describe, expect, it } from 'vitest'
 import { requireSingleConsumer } from '../src/require-single-consumer.ts'
 import { Lanes } from '../src/consume/lanes.ts'
-import { rabbitmq, type RabbitMqDelivery } from '../src/index.ts'
+import { rabbitmq, type RabbitMqDelivery, topologyOf } from '../src/index.ts'
 import {
   deadLetter,
   giveBack,
@@ -242,16 +242,17 @@ describe.concurrent("an existing queue, with order: 'lane'", () => {
       onRig(url, async (rig) => {
         const connection = await connect(url)
         rig.atEnd(() => connection.close())
+        const { source } = topologyOf(rig.queue, 'quorum', rig.queue, 'lane')
         for (const isSingle of [undefined, false]) {
           await make(rig, options, isSingle)
-          await expect(requireSingleConsumer(connection, rig.queue)).rejects.toMatchObject({
+          await expect(requireSingleConsumer(connection, source)).rejects.toMatchObject({
             code: 'TOPOLOGY_MISMATCH',
             message: expect.stringContaining('x-single-active-consumer: true') as string,
           })
           await rig.deleteQueue(rig.queue)
         }
         await make(rig, options, true)
-        await expect(requireSingleConsumer(connection, rig.queue)).resolves.toBeUndefined()
+        await expect(requireSingleConsumer(connection, source)).resolves.toBeUndefined()
       }),
     )
   }
