@@ -4,6 +4,7 @@ import { answered, messageOf } from './connection/connection.ts'
 import { onSeparateChannel } from './connection/separate-channel.ts'
 import type { TopologyMode } from './options.ts'
 import { codeOf, FORBIDDEN, isRefusal } from './refusal-codes.ts'
+import { refuseAutoDelete } from './refuse-auto-delete.ts'
 import { refuseStream } from './refuse-stream.ts'
 import { requireSingleConsumer } from './require-single-consumer.ts'
 import { type QueueSpec, SINGLE_ACTIVE_CONSUMER, type Topology } from './topology.ts'
@@ -86,6 +87,7 @@ async function requireAdopted(connection: ChannelModel, source: QueueSpec): Prom
 /** Checks that a queue which this process did not create can be consumed as requested. */
 export async function checkSource(connection: ChannelModel, source: QueueSpec): Promise<void> {
   await refuseStream(connection, source.name)
+  await refuseAutoDelete(connection, source.name)
   if (isOrdered(source)) await requireSingleConsumer(connection, source)
 }
 

@@ -1,5 +1,5 @@
 import type { Channel, ChannelModel, Options } from 'amqplib'
-import { answered } from './connection/connection.ts'
+import { answered, messageOf } from './connection/connection.ts'
 import { onSeparateChannel } from './connection/separate-channel.ts'
 import { isRefusal } from './refusal-codes.ts'
 
@@ -12,6 +12,13 @@ export const declareRefusal = (
   queue: string,
   settings: Options.AssertQueue,
 ): Promise<unknown> => refusalOf(connection, (channel) => channel.assertQueue(queue, settings))
+
+/** Returns the setting that differs, if the refusal names one. */
+export const differenceIn = (refusal: unknown): string | undefined =>
+  DIFFERENCE.exec(messageOf(refusal))?.[1]
+
+/** The setting comes before the name of the queue: RabbitMQ cuts the text at 255 bytes. */
+const DIFFERENCE = /inequivalent arg '([^']+)' for queue /
 
 /**
  * Consumes from a queue in a way that every queue refuses, and returns why. The prefetch is missing, which only a

@@ -1,7 +1,7 @@
 import { RedriveError } from '@redrive/core'
 import type { ChannelModel, Options } from 'amqplib'
 import { messageOf } from './connection/connection.ts'
-import { declareRefusal } from './queue-refusal.ts'
+import { declareRefusal, differenceIn } from './queue-refusal.ts'
 import { codeOf, FORBIDDEN } from './refusal-codes.ts'
 import { type QueueSpec, SINGLE_ACTIVE_CONSUMER } from './topology.ts'
 
@@ -47,11 +47,6 @@ async function isSingleConsumerNext(
   const refusal = await declareRefusal(connection, queue, { ...settings, arguments: others })
   return differenceIn(refusal) === SINGLE_ACTIVE_CONSUMER
 }
-
-const differenceIn = (refusal: unknown): string | undefined => NAME.exec(messageOf(refusal))?.[1]
-
-/** The setting that differs. It comes before the name of the queue: RabbitMQ cuts the text at 255 bytes. */
-const NAME = /inequivalent arg '([^']+)' for queue /
 
 /** The existing value as RabbitMQ writes it: `the value '5' of type 'byte'`, or `'5'`. With a long name, it is cut off. */
 const CURRENT =

@@ -98,6 +98,42 @@ describe.concurrent('a stream', () => {
   )
 })
 
+describe.concurrent('an auto-delete queue', () => {
+  const make = (rig: Rig, queue: string, durable: boolean) =>
+    rig.onChannel((channel) => channel.assertQueue(queue, { durable, autoDelete: true }))
+
+  const refusal = {
+    code: 'TOPOLOGY_MISMATCH',
+    message: expect.stringContaining('is declared with auto-delete') as string,
+  }
+
+  it.each([
+    ['adopt', 'durable', true],
+    ['adopt', 'not durable', false],
+    ['verify', 'durable', true],
+  ] as const)('(%s, %s) keeps its messages and is refused', (topology, _, durable) =>
+    onRig(url, async (rig) => {
+      await rig.makeTopology([rig.queue])
+      await make(rig, rig.queue, durable)
+      await rig.send('waiting')
+      await expect(rig.transport({ topology }).open()).rejects.toMatchObject(refusal)
+      expect(await rig.count(rig.queue)).toBe(1)
+      const { deadLetters } = topologyOf(rig.queue, 'quorum', adoptedPrefix(rig.queue))
+      expect(await rig.count(deadLetters.name)).toBeUndefined()
+    })(),
+  )
+
+  it(
+    'is refused with a long name',
+    onRig(url, async (rig) => {
+      const queue = rig.owns(rig.queue.padEnd(190, '-long'))
+      await make(rig, queue, false)
+      const starting = rig.transport({ queue, topology: 'adopt' }).open()
+      await expect(starting).rejects.toMatchObject(refusal)
+    }),
+  )
+})
+
 describe.concurrent('adopting a queue that exists', () => {
   it(
     'works without the permission to declare, if an administrator has created the queues',
