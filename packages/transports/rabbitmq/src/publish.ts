@@ -1,4 +1,4 @@
-import { isRedriveError, RedriveError } from '@redrive/core'
+import { isRedriveError, type RedriveError } from '@redrive/core'
 import {
   type ChannelModel,
   type ConfirmChannel,
@@ -10,6 +10,7 @@ import { answered, ManagedConnection } from './connection/connection.ts'
 import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
 import { publishProblem } from './check-permission.ts'
+import { notConnected, refused, rejectedByQueue, unknown, unroutable } from './publish-errors.ts'
 import { checkEncodable } from './message/check-encodable.ts'
 import { isRefusal } from './refusal-codes.ts'
 
@@ -27,6 +28,8 @@ export interface PublisherOptions {
   readonly confirmTimeoutMs: number
   /** Called when the broker blocks publishing (with its reason) and when it unblocks it (undefined). */
   readonly onBlocked: (reason: string | undefined) => void
+  /** Whether a message that a queue rejects counts as a transient failure, so that the events of a sink wait for room. */
+  readonly isSink?: boolean
 }
 
 /** A caller that waits for a confirm. */
@@ -70,6 +73,8 @@ export class Publisher {
   #blocked: string | undefined
   /** Why the channel was closed; undefined while it is open, or when the connection was lost. */
   #closedBy: ChannelClose | undefined
+  /** Whether the client library is reporting a rejection of the broker (`basic.nack`), not a closed channel. */
+  #isNack = false
   #sweepTimer: NodeJS.Timeout | undefined
 
   constructor(options: PublisherOptions) {
@@ -117,6 +122,13 @@ export class Publisher {
       const isForOne = this.#unconfirmed.size === 1
       this.#closedBy = { error, isRefusal: isForOne && isRefusal(error) }
     })
+    // The listener of the client library runs between these two, and calls back for each rejected message.
+    channel.prependListener('nack', () => {
+      this.#isNack = true
+    })
+    channel.on('nack', () => {
+      this.#isNack = false
+    })
     // The broker sends the return before the confirm of the same message.
     channel.on('return', (message) => this.#returned.set(copyNumberIn(message), replyIn(message)))
     return channel
@@ -135,7 +147,7 @@ export class Publisher {
 
   /**
    * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, with
-   * `REFUSED` when the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
+   * `REFUSED` when the queue rejects it or the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
    * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws a `RangeError` or `TypeError` when the headers cannot
    * be encoded.
    */
@@ -161,7 +173,7 @@ export class Publisher {
         this.#unconfirmed.delete(copy)
         const reply = this.#returned.get(copy)
         if (reply !== undefined) this.#returned.delete(copy)
-        if (error !== null) reject(this.#problemOf(error))
+        if (error !== null) reject(this.#problemOf(error, outgoing))
         else if (reply !== undefined) reject(this.#unroutable(outgoing, reply))
         else resolve()
       })
@@ -183,7 +195,8 @@ export class Publisher {
     if (isRefusal(problem)) throw refused(problem)
   }
 
-  #problemOf(error: unknown): RedriveError {
+  #problemOf(error: unknown, outgoing: Outgoing): RedriveError {
+    if (this.#isNack) return rejectedByQueue(outgoing, error, this.#options.isSink === true)
     if (this.#closedBy === undefined) return unknown('the broker did not confirm it', error)
     const { error: cause, isRefusal: isCertain } = this.#closedBy
     return isCertain ? refused(cause) : unknown('the broker closed the channel', cause)
@@ -200,14 +213,9 @@ export class Publisher {
     })
   }
 
-  #unroutable({ exchange, routingKey }: Outgoing, reply: string): RedriveError {
-    this.#declared.delete(routingKey)
-    const target =
-      exchange === '' ? `queue ${routingKey}` : `exchange ${exchange}, key ${routingKey}`
-    return new RedriveError(
-      'UNROUTABLE',
-      `The broker could not route a message to ${target}: ${reply}. Check that the queue exists and is bound.`,
-    )
+  #unroutable(outgoing: Outgoing, reply: string): RedriveError {
+    this.#declared.delete(outgoing.routingKey)
+    return unroutable(outgoing, reply)
   }
 
   #sweep(): void {
@@ -274,19 +282,3 @@ function replyIn({ fields }: Message): string {
   const { replyText } = fields as unknown as { replyText: string }
   return replyText
 }
-
-const notConnected = () => unknown('there is no connection to the broker')
-
-const unknown = (why: string, cause?: unknown) =>
-  new RedriveError(
-    'OUTCOME_UNKNOWN',
-    `The broker may or may not have stored a message: ${why}${because(cause)}.`,
-    {
-      cause,
-    },
-  )
-
-const because = (cause: unknown) => (cause instanceof Error ? ` (${cause.message})` : '')
-
-const refused = (cause: unknown, what = 'a message') =>
-  new RedriveError('REFUSED', `The broker rejected ${what}${because(cause)}.`, { cause })

@@ -21,7 +21,8 @@ export class RabbitMqSink implements Sink {
     this.#options = resolveSinkOptions(options)
     const { urls, connect, confirmTimeoutMs, exchange } = this.#options
     this.name = `rabbitmq ${exchange || '(default exchange)'}`
-    this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked: () => undefined })
+    const onBlocked = () => undefined
+    this.#publisher = new Publisher({ urls, connect, confirmTimeoutMs, onBlocked, isSink: true })
   }
 
   async send(

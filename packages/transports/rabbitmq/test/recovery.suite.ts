@@ -195,7 +195,7 @@ export function recovery(url: string, management: Management): void {
     )
 
     it(
-      'is unknown when the target queue is full, and the original stays',
+      'is refused and names the queue when it is full, and the original stays',
       on(async (rig) => {
         const name = deadLetterQueue(rig.queue)
         await rig.makeTopology([name])
@@ -209,7 +209,12 @@ export function recovery(url: string, management: Management): void {
         await rig.send('a')
         const delivery = await inbox.nth(1)
         const enactment = await transport.enact(delivery, deadLetter())
-        expect(enactment).toMatchObject({ kind: 'unknown', error: { code: 'OUTCOME_UNKNOWN' } })
+        const message = `The broker rejected a message to queue ${name}. If the queue is full`
+        expect(enactment).toMatchObject({
+          kind: 'refused',
+          isTooLarge: false,
+          error: { code: 'REFUSED', message: expect.stringContaining(message) as string },
+        })
         await rig.onChannel((channel) => channel.purgeQueue(name))
         expect(await transport.enact(delivery, deadLetter())).toMatchObject({ kind: 'done' })
         expect((await rig.take(name)).content.toString()).toBe('a')

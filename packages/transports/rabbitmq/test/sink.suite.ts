@@ -62,5 +62,19 @@ export function sinks(url: string): void {
         await sink.close()
       }),
     )
+
+    it(
+      'reports an event for a full queue as a transient failure that names the queue',
+      on(async (rig) => {
+        await rig.makeQueue(rig.queue, { 'x-max-length': 1, 'x-overflow': 'reject-publish' })
+        const sink = rabbitmqSink({ url, routingKey: rig.queue })
+        await sink.send([event()], { signal })
+        await expect(sink.send([event()], { signal })).rejects.toMatchObject({
+          code: 'OUTCOME_UNKNOWN',
+          message: expect.stringContaining(`rejected a message to queue ${rig.queue}`) as string,
+        })
+        await sink.close()
+      }),
+    )
   })
 }
