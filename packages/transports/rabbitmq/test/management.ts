@@ -23,7 +23,7 @@ export async function remove({ api, authorization }: Management, path: string): 
   await fetch(`${api}${path}`, { method: 'DELETE', headers: { authorization } })
 }
 
-async function put(
+export async function put(
   { api, authorization }: Management,
   path: string,
   body: Readonly<Record<string, unknown>>,
@@ -44,13 +44,17 @@ export interface User {
 }
 
 /** Creates a user whose permission to write can be changed. */
-export async function makeUser(rig: Rig, { configure = '.*' } = {}): Promise<User> {
+export async function makeUser(rig: Rig, { configure = '.*', vhost = '/' } = {}): Promise<User> {
   const management = await managementOf('rabbitmq')
   const name = `user-${randomUUID()}`
   await put(management, `/users/${name}`, { password: 'secret', tags: '' })
   rig.atEnd(() => remove(management, `/users/${name}`))
   const mayWrite = (write: string) =>
-    put(management, `/permissions/%2F/${name}`, { configure, write, read: '.*' })
+    put(management, `/permissions/${encodeURIComponent(vhost)}/${name}`, {
+      configure,
+      write,
+      read: '.*',
+    })
   await mayWrite('.*')
   return { address: rig.url.replace('guest:guest', `${name}:secret`), mayWrite }
 }

@@ -1,3 +1,4 @@
+import { unescape } from 'node:querystring'
 import { isRedriveError, RedriveError } from '@redrive/core'
 import { withTimeout } from '@redrive/runtime/internal'
 import type { Channel, ChannelModel } from 'amqplib'
@@ -144,11 +145,7 @@ export class ManagedConnection<C extends Channel> {
     try {
       return await this.#options.connect(url)
     } catch (cause) {
-      throw new RedriveError(
-        'UNREACHABLE',
-        `Cannot connect to RabbitMQ at ${addressIn(url)}: ${messageOf(cause)}. Check the address, the credentials and that the broker runs.`,
-        { cause },
-      )
+      throw isVhostRefused(cause) ? vhostRefused(url, cause) : unreachable(url, cause)
     }
   }
 
@@ -243,6 +240,31 @@ async function closeInOrder(connection: ChannelModel, channel: Channel | undefin
 
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)
+
+/**
+ * Returns whether the broker refused to open the vhost. The client library drops the code and the words of the broker,
+ * and only this text remains.
+ */
+const isVhostRefused = (cause: unknown): boolean =>
+  messageOf(cause).startsWith('Expected ConnectionOpenOk; got <ConnectionClose')
+
+const vhostRefused = (url: string, cause: unknown) =>
+  new RedriveError(
+    'UNREACHABLE',
+    `RabbitMQ at ${addressIn(url)} does not open the vhost "${vhostIn(url)}". It does not exist, the user has no permissions in it, or it has reached its limit of connections. Check the path of the address, which names the vhost. Then create the vhost (rabbitmqctl add_vhost) or give the user permissions (rabbitmqctl set_permissions).`,
+    { cause },
+  )
+
+const unreachable = (url: string, cause: unknown) =>
+  new RedriveError(
+    'UNREACHABLE',
+    `Cannot connect to RabbitMQ at ${addressIn(url)}: ${messageOf(cause)}. Check the address, the credentials and that the broker runs.`,
+    { cause },
+  )
+
+/** Returns the vhost as the client library reads it. */
+const vhostIn = (url: string): string =>
+  (URL.canParse(url) && unescape(new URL(url).pathname.slice(1))) || '/'
 
 /** Returns the address without the parts that may contain credentials. */
 function addressIn(url: string): string {
