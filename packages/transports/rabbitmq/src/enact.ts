@@ -1,4 +1,4 @@
-import { type Decision, isRedriveError } from '@redrive/core'
+import { type Decision, isRedriveError, RedriveError } from '@redrive/core'
 import {
   type Enactment,
   LOST,
@@ -7,6 +7,7 @@ import {
   serializeConfirmation,
 } from '@redrive/runtime'
 import type { ChannelModel } from 'amqplib'
+import { messageOf } from './connection/connection.ts'
 import { declare, declareQueue } from './declare.ts'
 import { type CopyOptions, copyOf, type RabbitMqDelivery, unheardIn } from './delivery.ts'
 import type { TopologyMode } from './options.ts'
@@ -43,7 +44,7 @@ interface SentCopy {
   readonly done: Enactment
 }
 
-/** The attempts, in order, for a copy whose headers the client library cannot encode. */
+/** The attempts, in order, for a copy whose headers the client library cannot encode, or that do not fit into one frame. */
 const ENCODING_FALLBACKS = [
   { hasHistory: true, headersAside: false },
   { hasHistory: false, headersAside: false },
@@ -129,7 +130,7 @@ export class HandOffs {
         problem = error
       }
     }
-    throw problem
+    throw notPublishable(delivery, problem)
   }
 
   #target(source: string, decision: Decision): Target {
@@ -163,6 +164,13 @@ function unfinished(error: unknown): Enactment {
   // The limit of the size is the same for all queues: a dead letter would be rejected as well.
   return isRefused ? { kind: 'refused', error, isTooLarge: false } : { kind: 'unknown', error }
 }
+
+const notPublishable = ({ id }: RabbitMqDelivery, cause: unknown) =>
+  new RedriveError(
+    'REFUSED',
+    `A copy of the message "${id}" cannot be published, even without its history: ${messageOf(cause)}`,
+    { cause },
+  )
 
 type QueueMaker = (connection: ChannelModel) => Promise<void>
 

@@ -7,11 +7,12 @@ import {
   type Options,
 } from 'amqplib'
 import { answered, ManagedConnection } from './connection/connection.ts'
+import { frameMaxOf } from './connection/socket.ts'
 import type { RabbitMqHeaderTable } from './header-tables.ts'
 import type { Connect } from './options.ts'
 import { publishProblem } from './check-permission.ts'
 import { notConnected, refused, rejectedByQueue, unknown, unroutable } from './publish-errors.ts'
-import { checkEncodable } from './message/check-encodable.ts'
+import { checkPublishable } from './message/check-encodable.ts'
 import { isRefusal } from './refusal-codes.ts'
 
 /** A message to publish, and its destination. */
@@ -149,7 +150,7 @@ export class Publisher {
    * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, with
    * `REFUSED` when the queue rejects it or the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
    * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws a `RangeError` or `TypeError` when the headers cannot
-   * be encoded.
+   * be encoded or do not fit into one frame.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#connection.channel
@@ -162,8 +163,8 @@ export class Publisher {
     const copy = String(this.#count)
     const { exchange, routingKey, content, properties } = outgoing
     const headers = { ...(properties.headers as object), [COPY]: copy }
-    checkEncodable(headers)
     const options = { ...properties, headers, persistent: true, mandatory: true }
+    checkPublishable(options, frameMaxOf(this.#connection.connection))
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     this.#unconfirmed.set(copy, { writtenAt: performance.now(), reject })
     this.#sweepTimer ??= setInterval(() => this.#sweep(), SWEEP_MS).unref()

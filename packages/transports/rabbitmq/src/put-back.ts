@@ -1,12 +1,13 @@
 import { RedriveError } from '@redrive/core'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
-import type { ChannelModel } from 'amqplib'
+import type { ChannelModel, Options } from 'amqplib'
 import { answered, closeChannel } from './connection/connection.ts'
+import { frameMaxOf } from './connection/socket.ts'
 import { type Copy, type RabbitMqDelivery, storedProperties } from './delivery.ts'
 import type { WrappedMessage } from './easynetq.ts'
 import { asideIn } from './message/aside.ts'
-import { checkEncodable } from './message/check-encodable.ts'
+import { checkPublishable } from './message/check-encodable.ts'
 import { type HeaderTypes, withTypes } from './message/header-types.ts'
 import { type Headers, NO_HEADERS, propertiesOf } from './message/properties.ts'
 import { textOf } from './unreadable.ts'
@@ -87,7 +88,7 @@ export async function putBack(
   const messages = deadLetters.map((one) => {
     const message = putBackOf(one)
     if (message === undefined) throw unknownQueue(one)
-    checkHeaders(one, message.properties)
+    checkHeaders(one, message.properties, frameMaxOf(connection))
     return message
   })
   const channel = await answered(connection.createConfirmChannel())
@@ -108,10 +109,11 @@ export async function putBack(
 
 function checkHeaders(
   { delivery }: DrainedDeadLetter,
-  { headers = NO_HEADERS }: { readonly headers?: Headers },
+  properties: Options.Publish,
+  frameMax: number,
 ): void {
   try {
-    checkEncodable(headers)
+    checkPublishable(properties, frameMax)
   } catch (error) {
     throw new RedriveError(
       'REFUSED',

@@ -38,12 +38,13 @@ import { unwrapEasyNetQ } from './easynetq.ts'
 import { readWireHeaders } from './connection/wire-headers.ts'
 import { type DrainChannel, hold, type OnLost } from './drain.ts'
 import { ManagedConnection } from './connection/connection.ts'
+import { frameMaxOf } from './connection/socket.ts'
 import {
   type RabbitMqSourceOptions,
   type ResolvedSourceOptions,
   resolveSourceOptions,
 } from './options.ts'
-import { checkEncodable } from './message/check-encodable.ts'
+import { checkPublishable } from './message/check-encodable.ts'
 import { COPY, Publisher } from './publish.ts'
 import { putBack, putBackEnvelopeOf } from './put-back.ts'
 import { textOf, unreadableDeadLetter } from './unreadable.ts'
@@ -182,7 +183,8 @@ export class RabbitMqSource implements DeadLetterSource {
   /** Reads a dead letter. Whatever its headers contain, it does not throw: the other dead letters would wait. */
   #read(queue: string, delivery: RabbitMqDelivery): DrainedDeadLetter {
     try {
-      return withReplayProblem(this.#deadLetterOf(queue, delivery))
+      const frameMax = frameMaxOf(this.#connection.connection)
+      return withReplayProblem(this.#deadLetterOf(queue, delivery), frameMax)
     } catch (error) {
       const quarantined = this.#options.quarantineQueues.includes(queue)
       const unreadable = unreadableDeadLetter(this.source, delivery, error)
@@ -236,10 +238,11 @@ export class RabbitMqSource implements DeadLetterSource {
 const SOME_REPLAY_ID = `00000000-0000-8000-8000-000000000000.${'0'.repeat(10)}.${'A'.repeat(22)}`
 
 /** Adds a problem to a dead letter whose replay could not be published because of its headers. */
-function withReplayProblem(deadLetter: DrainedDeadLetter): DrainedDeadLetter {
+function withReplayProblem(deadLetter: DrainedDeadLetter, frameMax: number): DrainedDeadLetter {
   const { properties } = replayOf(deadLetter, SOME_REPLAY_ID)
   try {
-    checkEncodable({ ...(properties.headers as object), [COPY]: '1'.repeat(16) })
+    const headers = { ...(properties.headers as object), [COPY]: '1'.repeat(16) }
+    checkPublishable({ ...properties, headers }, frameMax)
     return deadLetter
   } catch (error) {
     const message = `A replay cannot be published with these headers: ${textOf(error)}`

@@ -6,6 +6,12 @@ export function socketOf({ connection }: ChannelModel): Socket {
   return (connection as unknown as { readonly stream: Socket }).stream
 }
 
+/** Returns the maximum size of a frame, which client and broker agreed on; the types do not declare it. */
+export function frameMaxOf(model: ChannelModel | undefined): number {
+  const { frameMax } = (model?.connection ?? {}) as { readonly frameMax?: number }
+  return frameMax ?? Number.POSITIVE_INFINITY
+}
+
 /**
  * Combines the frames written in one turn of the event loop into one write. The client library writes
  * each frame separately, and a system call costs more than the frame.

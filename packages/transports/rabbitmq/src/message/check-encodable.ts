@@ -1,5 +1,6 @@
+import type { Options } from 'amqplib'
 import { chosenType } from './header-types.ts'
-import type { Headers } from './properties.ts'
+import { type Headers, NO_HEADERS } from './properties.ts'
 
 /** 64 KiB: the buffer that the client library encodes headers into. */
 const TABLE_MAX = 65_536
@@ -7,16 +8,46 @@ const TABLE_MAX = 65_536
 const NAME_MAX = 255
 
 /**
- * Throws a `RangeError` or `TypeError` for headers that the client library cannot encode. amqplib before 1.0.4 must
+ * Returns the size of headers. Throws a `RangeError` or `TypeError` for headers that the client library cannot encode. amqplib before 1.0.4 must
  * not try: it would assign the broker's confirm of the next message to this one, and cut off headers that are too long.
  */
-export function checkEncodable(headers: Headers): void {
+export function checkEncodable(headers: Headers): number {
   const bytes = bytesOfTable(headers)
   if (bytes > TABLE_MAX)
     throw new RangeError(
       `The headers have ${bytes} bytes, and amqplib encodes at most ${TABLE_MAX}.`,
     )
+  return bytes
 }
+
+/**
+ * Throws as well when headers and properties do not fit into one frame. The broker would close the connection, with
+ * all other messages on it.
+ */
+export function checkPublishable(properties: Options.Publish, frameMax: number): void {
+  const headers = checkEncodable((properties.headers ?? NO_HEADERS) as Headers)
+  const texts = TEXTS.map((name) => properties[name] ?? '').map(String)
+  const bytes = texts.reduce((sum, text) => sum + 1 + Buffer.byteLength(text), headers + FRAME)
+  if (bytes > frameMax)
+    throw new RangeError(
+      `The headers and properties have ${bytes} bytes, and a frame of this connection has at most ${frameMax}. Raise "frame_max" of the broker, or "frameMax" in the address.`,
+    )
+}
+
+/** 32 bytes of a frame without headers and texts: 8 around it, 14 at its start, 10 for priority, mode and timestamp. */
+const FRAME = 32
+
+const TEXTS = [
+  'appId',
+  'contentEncoding',
+  'contentType',
+  'correlationId',
+  'expiration',
+  'messageId',
+  'replyTo',
+  'type',
+  'userId',
+] as const satisfies readonly (keyof Options.Publish)[]
 
 function bytesOfTable(table: Headers): number {
   let bytes = 4
