@@ -79,6 +79,8 @@ function watchConsumer(channel: Channel, model: ChannelModel, trap: Trap): void 
     return answer
   }
   channel.consume = async (...args) => {
+    // A subscription has no options; the checks at the start have.
+    if (args[2] !== undefined) return consume(...args)
     trap.at('consume.before')
     const answer = await consume(...args)
     trap.at('consume.after')

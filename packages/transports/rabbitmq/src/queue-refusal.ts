@@ -1,4 +1,5 @@
 import type { Channel, ChannelModel, Options } from 'amqplib'
+import { isBefore } from './broker-version.ts'
 import { answered, messageOf } from './connection/connection.ts'
 import { onSeparateChannel } from './connection/separate-channel.ts'
 import { isRefusal } from './refusal-codes.ts'
@@ -22,12 +23,15 @@ const DIFFERENCE = /inequivalent arg '([^']+)' for queue /
 
 /**
  * Consumes from a queue in a way that every queue refuses, and returns why. The prefetch is missing, which only a
- * stream refuses. The argument is valid only for a stream.
+ * stream refuses. The argument is valid only for a stream. Before 3.10, other queues would accept the consumer, so
+ * nothing is sent.
  */
-export const consumeRefusal = (connection: ChannelModel, queue: string): Promise<unknown> =>
-  refusalOf(connection, (channel) =>
+export async function consumeRefusal(connection: ChannelModel, queue: string): Promise<unknown> {
+  if (isBefore(connection, 3, 10)) return undefined
+  return refusalOf(connection, (channel) =>
     channel.consume(queue, () => undefined, { arguments: { 'x-stream-offset': 'next' } }),
   )
+}
 
 async function refusalOf(
   connection: ChannelModel,

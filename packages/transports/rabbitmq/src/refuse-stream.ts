@@ -1,15 +1,13 @@
 import { RedriveError } from '@redrive/core'
 import type { ChannelModel } from 'amqplib'
-import { isBefore } from './broker-version.ts'
 import { messageOf } from './connection/connection.ts'
 import { consumeRefusal } from './queue-refusal.ts'
 
 /**
  * Throws if an existing queue is a stream. The reason is at the beginning of the refusal, before the name of the
- * queue: RabbitMQ cuts the text at 255 bytes. Before 3.10, other queues would accept the consumer, so nothing is checked.
+ * queue: RabbitMQ cuts the text at 255 bytes.
  */
 export async function refuseStream(connection: ChannelModel, queue: string): Promise<void> {
-  if (isBefore(connection, 3, 10)) return
   const refusal = await consumeRefusal(connection, queue)
   if (refusal === undefined || !IS_STREAM.test(messageOf(refusal))) return
   throw new RedriveError(

@@ -26,6 +26,8 @@ import { headerTypesOf, readWireHeaders } from './connection/wire-headers.ts'
 import { limitConcurrency } from './limit-concurrency.ts'
 import { type RabbitMqOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { Publisher } from './publish.ts'
+import { consumeRefusal } from './queue-refusal.ts'
+import { codeOf, FORBIDDEN } from './refusal-codes.ts'
 import { type Topology, topologyOf } from './topology.ts'
 import { UnackedDeliveries } from './unacked.ts'
 
@@ -106,8 +108,13 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
       deadLetterRetentionMs: needs?.deadLetterRetentionMs ?? Number.POSITIVE_INFINITY,
       handler: needs?.handler,
     })
-    await this.#connection.open()
+    // The permissions come first: a refused start declares nothing.
     await this.#publisher.open()
+    await this.#requireWrite()
+    await this.#connection.open()
+  }
+
+  async #requireWrite(): Promise<void> {
     try {
       await this.#publisher.checkPermission()
     } catch (error) {
@@ -116,8 +123,14 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
     }
   }
 
+  async #requireRead(connection: ChannelModel): Promise<void> {
+    const refusal = await consumeRefusal(connection, this.source)
+    if (codeOf(refusal) === FORBIDDEN) throw cannotConsume(this.source, refusal)
+  }
+
   async #prepare(connection: ChannelModel): Promise<Channel> {
     const { topology: mode } = this.#options
+    if (!this.#isDeclared) await this.#requireRead(connection)
     if (mode === 'verify') {
       await verify(connection, this.#topology)
       if (!this.#isDeclared) await checkSource(connection, this.#topology.source)

@@ -44,7 +44,10 @@ export interface User {
 }
 
 /** Creates a user whose permission to write can be changed. */
-export async function makeUser(rig: Rig, { configure = '.*', vhost = '/' } = {}): Promise<User> {
+export async function makeUser(
+  rig: Rig,
+  { configure = '.*', read = '.*', vhost = '/' } = {},
+): Promise<User> {
   const management = await managementOf('rabbitmq')
   const name = `user-${randomUUID()}`
   await put(management, `/users/${name}`, { password: 'secret', tags: '' })
@@ -53,7 +56,7 @@ export async function makeUser(rig: Rig, { configure = '.*', vhost = '/' } = {})
     put(management, `/permissions/${encodeURIComponent(vhost)}/${name}`, {
       configure,
       write,
-      read: '.*',
+      read,
     })
   await mayWrite('.*')
   return { address: rig.url.replace('guest:guest', `${name}:secret`), mayWrite }

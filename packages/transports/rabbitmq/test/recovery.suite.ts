@@ -88,7 +88,7 @@ export function recovery(url: string, management: Management): void {
         await handedOff(() => transport.enact(delivery, deadLetter()))
         expect(inbox.lostOnes).toEqual([])
         expect(inbox.deliveries).toHaveLength(1)
-        expect(lines.map(({ purpose }) => purpose)).toEqual(['consume', 'publish', 'publish'])
+        expect(lines.map(({ purpose }) => purpose)).toEqual(['publish', 'consume', 'publish'])
         expect(await rig.count(deadLetterQueue(rig.queue))).toBe(1)
         await transport.close()
         expect(await rig.count(rig.queue)).toBe(0)
@@ -251,7 +251,8 @@ export function recovery(url: string, management: Management): void {
           return prefetch(count, isGlobal)
         }
         channel.consume = (...request) => {
-          subscribed.push(last)
+          // A subscription has no options; the checks at the start have.
+          if (request[2] === undefined) subscribed.push(last)
           return consume(...request)
         }
       }

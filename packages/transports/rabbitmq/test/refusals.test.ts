@@ -1,9 +1,18 @@
 import { urlOf } from '@redrive/dev-support'
 import type { Enactment } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
-import { deadLetterQueue } from '../src/index.ts'
+import { adoptedPrefix, deadLetterExchange, deadLetterQueue } from '../src/index.ts'
 import { makeUser, type User } from './management.ts'
-import { closedByBroker, deadLetter, Inbox, type Line, lineOf, onRig, until } from './rig.ts'
+import {
+  closedByBroker,
+  deadLetter,
+  Inbox,
+  type Line,
+  lineOf,
+  onRig,
+  type Rig,
+  until,
+} from './rig.ts'
 
 const url = await urlOf('rabbitmq')
 
@@ -74,6 +83,14 @@ describe.concurrent('a hand-off that the broker rejects', () => {
   )
 })
 
+async function expectNothingDeclared(rig: Rig, topology: 'declare' | 'adopt'): Promise<void> {
+  const prefix = topology === 'adopt' ? adoptedPrefix(rig.queue) : rig.queue
+  expect(await rig.count(deadLetterQueue(prefix))).toBeUndefined()
+  expect(await rig.count(rig.queue)).toBe(topology === 'adopt' ? 0 : undefined)
+  const exchange = rig.onChannel((channel) => channel.checkExchange(deadLetterExchange(prefix)))
+  await expect(exchange).rejects.toMatchObject({ code: 404 })
+}
+
 describe.concurrent('a consumer that cannot work', () => {
   it(
     'is refused when its user may not publish retries and dead letters',
@@ -89,6 +106,39 @@ describe.concurrent('a consumer that cannot work', () => {
         ) as string,
       })
     }),
+  )
+
+  it.each(['declare', 'adopt'] as const)(
+    "declares nothing without the permission to publish (topology: '%s')",
+    (topology) =>
+      onRig(url, async (rig) => {
+        const { address, mayWrite } = await makeUser(rig)
+        if (topology === 'adopt') await rig.makeQueue(rig.queue)
+        await mayWrite('^$')
+        const transport = rig.transport({ url: address, topology })
+        await expect(transport.open()).rejects.toMatchObject({
+          code: 'REFUSED',
+          message: expect.stringContaining('permission to write') as string,
+        })
+        await expectNothingDeclared(rig, topology)
+      })(),
+  )
+
+  it.each(['declare', 'adopt'] as const)(
+    "declares nothing without the permission to read the queue (topology: '%s')",
+    (topology) =>
+      onRig(url, async (rig) => {
+        const { address } = await makeUser(rig, { read: '^$' })
+        if (topology === 'adopt') await rig.makeQueue(rig.queue)
+        const transport = rig.transport({ url: address, topology })
+        await expect(transport.open()).rejects.toMatchObject({
+          code: 'REFUSED',
+          message: expect.stringMatching(
+            /read the queue .*refused for user.*permission to read/,
+          ) as string,
+        })
+        await expectNothingDeclared(rig, topology)
+      })(),
   )
 
   it(

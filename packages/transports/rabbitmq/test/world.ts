@@ -252,8 +252,7 @@ class Process {
       return answer
     }
     channel.consume = async (queue, onMessage, options) => {
-      this.consumers += 1
-      return consume(
+      const answer = await consume(
         queue,
         (message) => {
           if (message !== null) tags.add(message.fields.deliveryTag)
@@ -261,6 +260,8 @@ class Process {
         },
         options,
       )
+      this.consumers += 1
+      return answer
     }
     channel.cancel = async (tag) => {
       const answer = await cancel(tag)
