@@ -61,6 +61,7 @@ export default defineConfig({
   ],
   test: {
     include: ['packages/core/test/**/*.test.ts'],
+    exclude: ['**/hiding-speed.test.ts'],
     isolate: false,
     sequence: { sequencer: BestFirst },
     reporters: [REPORTER],

@@ -63,20 +63,3 @@ describe('detectors hide', () => {
     expect(hiding([])(text)).toBe(text)
   })
 })
-
-test.each([
-  'a@',
-  '4111 ',
-  'DE89 ',
-  '-----BEGIN PRIVATE KEY-----',
-  '://a:',
-  'token="',
-  'eyJ',
-  'eyJ-',
-  'a.',
-  '1',
-])('detectors need less than a second for 20,000 characters of %j', (part) => {
-  const began = performance.now()
-  hide(part.repeat(Math.ceil(20_000 / part.length)))
-  expect(performance.now() - began).toBeLessThan(1_000)
-})
