@@ -10,7 +10,9 @@ function unprepared() {
   const topic = { id: 'id', partitionsCount: 2, partitions: [] }
   const committed = new Map([0, 1].map((at) => [`orders/${at}`, { offset: 3, metadata: '' }]))
   const deps = {
-    client: { metadata: () => Promise.resolve({ topics: new Map([['orders', topic]]) }) },
+    client: {
+      metadataWithMissing: () => Promise.resolve({ topics: new Map([['orders', topic]]) }),
+    },
     offsets: { read: () => Promise.resolve(committed) },
     committer: { flush: () => Promise.resolve() },
     topics: [{ name: 'orders', tierMs: 0, isOrdered: false, from: 'earliest' }],

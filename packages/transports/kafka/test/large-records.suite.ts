@@ -161,7 +161,7 @@ export function handlingLargeRecords(brokers: readonly string[]): void {
         )
         expect(enactments.map(({ kind }) => kind)).toEqual(Array.from({ length: 5 }, () => 'done'))
         const { deadLetters } = await rig.source().drain({ limit: 10 })
-        expect(deadLetters.map(bodyOf).toSorted()).toEqual(['a', 'b', 'c', LARGE, LARGE])
+        expect(deadLetters.map(bodyOf).toSorted()).toEqual(['a', LARGE, 'b', LARGE, 'c'].toSorted())
       }),
     )
 
