@@ -81,8 +81,8 @@ export const MUTANTS: readonly Mutant[] = [
     'not fenced',
     [
       CLAIM,
-      `lease_token = $2 and place = any($3::integer[]) and state = 'publishing'`,
-      `$2::bigint > 0 and place = any($3::integer[]) and state = 'publishing'`,
+      'where run_id = $1 and lease_token = $2 and',
+      'where run_id = $1 and $2::bigint > 0 and',
     ],
   ],
   [

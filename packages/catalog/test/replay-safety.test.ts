@@ -45,9 +45,47 @@ function lateCommits() {
 /** The sessions that wait for a lock. */
 const WAITING = `
 select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
-const oneWaits = async () => {
-  await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(1)
+const sessionsWait = async (count: number) => {
+  await expect.poll(async () => (await rows(pool, WAITING)).length).toBe(count)
 }
+const oneWaits = () => sessionsWait(1)
+
+describe('a confirmation', () => {
+  test('does not deadlock with the worker that marks its messages as published', async () => {
+    const url = new URL(pool.options.connectionString ?? '')
+    // Without an index, both would find the rows in the same order.
+    url.searchParams.set('options', '-c enable_seqscan=off -c enable_bitmapscan=off')
+    const indexed = poolOn(url.href)
+    const stage = await staged(indexed, 'early', 4)
+    const { id } = await stage.started({ canary: [] })
+    // The order of the replay ids is the opposite of the order of publishing.
+    await pool.query(
+      `update redrive_catalog.replay_item
+        set replay_id = ('00000000-0000-4000-8000-' || lpad((1000 - place)::text, 12, '0'))::uuid where run_id = $1`,
+      [id],
+    )
+    const published = Promise.withResolvers<void>()
+    stage.wire.onPublish = () => published.promise
+    const publishing = stage.replayer.turn()
+    await expect.poll(() => stage.wire.sent.length).toBe(4)
+    const holder = await pool.connect()
+    await holder.query('begin')
+    await holder.query(
+      `select from redrive_catalog.replay_item where run_id = $1 order by replay_id limit 1 for update`,
+      [id],
+    )
+    const confirming = stage.replayer.confirm()
+    await oneWaits()
+    published.resolve()
+    await sessionsWait(2)
+    await holder.query('rollback')
+    holder.release()
+    await confirming
+    expect(await publishing).toMatchObject({ published: 0, fenced: 4 })
+    expect(await stage.replays.run(id)).toMatchObject({ counts: { resolved: 4 } })
+    await indexed.end()
+  })
+})
 
 describe('stopping a run', () => {
   test('publishes nothing while it is paused, and continues when it is resumed', async () => {

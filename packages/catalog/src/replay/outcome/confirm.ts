@@ -12,6 +12,7 @@ import {
   CONFIRMED_ITEMS,
   COUNT_MISMATCHES,
   LOCK_DEAD_LETTERS,
+  LOCK_ITEMS,
   CONFIRM,
   OVERDUE,
   SOURCE_CONFIRMS,
@@ -72,6 +73,7 @@ async function storeConfirmations(
     const items = await run<ConfirmedItem>(CONFIRMED_ITEMS, [ids])
     const { valid, mismatched } = matched(name, items, confirmations)
     await run(LOCK_DEAD_LETTERS, [valid.map(({ item }) => item.dead_letter_id)])
+    await run(LOCK_ITEMS, [valid.map(({ item }) => item.replay_id)])
     const dropped = valid.filter(({ outcome }) => outcome === 'dropped')
     const handled = valid.filter(({ outcome }) => outcome !== 'dropped')
     const gone = await settled(run, name, dropped, 'expired')

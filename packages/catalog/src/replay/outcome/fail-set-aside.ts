@@ -4,7 +4,7 @@ import { momentOf } from '../../ingest/identity.ts'
 import type { RejectedMessage } from '../../set-aside/store.ts'
 import { reopen } from '../run/status-changes.ts'
 import { findReturned, type ReturnedMessage } from './returned.ts'
-import { COUNT_MISMATCHES, NAME_REPLAYED, SET_FAILED_AGAIN } from './statements.ts'
+import { COUNT_MISMATCHES, LOCK_ITEMS, NAME_REPLAYED, SET_FAILED_AGAIN } from './statements.ts'
 
 interface RejectedReturn extends ReturnedMessage {
   /** Id of the set-aside message. */
@@ -28,7 +28,9 @@ export async function failSetAside(
   const messages = rejected.map((one) => returnOf(one, now))
   await inTransaction(pool, async (run) => {
     const { returned, mismatched } = await findReturned(run, sourceId, messages)
-    await run(SET_FAILED_AGAIN, [returned.map(({ item }) => item.replay_id), 'set aside'])
+    const replayIds = returned.map(({ item }) => item.replay_id)
+    await run(LOCK_ITEMS, [replayIds])
+    await run(SET_FAILED_AGAIN, [replayIds, 'set aside'])
     await reopen(
       run,
       returned.map(({ letter }) => letter.id),

@@ -10,6 +10,7 @@ import {
   KEEP_CYCLE,
   KEEP_BODIES,
   DELETE_BODIES,
+  LOCK_ITEMS,
   REOPEN_REFAILED,
   SET_FAILED_AGAIN,
   UNLINK_SET_ASIDE,
@@ -53,7 +54,9 @@ export async function takeRefailed(
   await reopenAll(run, comebacks)
   const again = comebacks.map(({ entry }) => entry)
   await storePayloads(copy, again, keys)
-  await run(SET_FAILED_AGAIN, [comebacks.map(({ item }) => item.replay_id), 'dead letter'])
+  const replayIds = comebacks.map(({ item }) => item.replay_id)
+  await run(LOCK_ITEMS, [replayIds])
+  await run(SET_FAILED_AGAIN, [replayIds, 'dead letter'])
   await leaveGroups(run, entries, comebacks)
   const open = comebacks.filter(({ letter }) => letter.status === 'open')
   return { fresh, again, left: open.map(({ letter }) => letter.group_id), mismatched }

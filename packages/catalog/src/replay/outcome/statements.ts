@@ -2,6 +2,10 @@
 const SIGNED = `i.replay_id, i.dead_letter_id, i.run_id, r.source_id, encode(i.content_sha256, 'hex') as content,
     i.publishes, i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
 
+/** The states of the index of replay ids: a statement with any other condition reads all items. */
+const HAS_REPLAY_ID = `state in ('queued', 'claimed', 'publishing', 'published', 'resolved', 'failed_again', 'unknown',
+    'expired', 'not_returned')`
+
 /**
  * Selects items of all sources that may have been published. They have the states of the index of replay ids, so no
  * two have the same id: a cancelled item has the id of its next plan. The caller compares the source and the
@@ -10,8 +14,7 @@ const SIGNED = `i.replay_id, i.dead_letter_id, i.run_id, r.source_id, encode(i.c
 export const CONFIRMED_ITEMS: string = `
 select ${SIGNED}, s.name as source from redrive_catalog.replay_item i
     join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
-  where i.replay_id = any($1::uuid[]) and i.state in ('queued', 'claimed', 'publishing', 'published', 'resolved',
-    'failed_again', 'unknown', 'expired', 'not_returned')`
+  where i.replay_id = any($1::uuid[]) and i.${HAS_REPLAY_ID}`
 
 /** Counts confirmations and returned messages whose replay id does not belong to them. */
 export const COUNT_MISMATCHES: string = `
@@ -19,6 +22,11 @@ update redrive_catalog.source set mismatches = mismatches + $2, mismatched_at = 
 
 export const LOCK_DEAD_LETTERS: string = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
+
+/** Locks items in the order in which a worker locks those that it has published. Otherwise the two could deadlock. */
+export const LOCK_ITEMS: string = `
+select from redrive_catalog.replay_item where replay_id = any($1::uuid[]) and ${HAS_REPLAY_ID}
+  order by run_id, place for no key update`
 
 export const CONFIRM: string = `
 update redrive_catalog.replay_item i set state = $2, proof = $3, settled_at = clock_timestamp(), lease_until = null,
@@ -49,10 +57,15 @@ update redrive_catalog.replay_item i set state = $2, proof = $3, reason = coales
 
 /** Items of an ended run that may have been published. Their lease has expired, so no worker updates them. */
 export const LEFT_BEHIND: string = `
+with items as (
+  select i.run_id, i.place from redrive_catalog.replay_item i
+    join redrive_catalog.replay_run r on r.id = i.run_id join redrive_catalog.source s on s.id = r.source_id
+    where s.name = $1 and r.state in ('cancelled', 'done') and r.publishing > 0 and i.state = 'publishing'
+      and i.lease_until < clock_timestamp()
+    order by i.run_id, i.place for no key update of i
+)
 update redrive_catalog.replay_item i set state = 'published', lease_until = null, published_at = clock_timestamp()
-  from redrive_catalog.replay_run r join redrive_catalog.source s on s.id = r.source_id
-  where s.name = $1 and r.state in ('cancelled', 'done') and r.publishing > 0 and i.run_id = r.id
-    and i.state = 'publishing' and i.lease_until < clock_timestamp()`
+  from items l where i.run_id = l.run_id and i.place = l.place`
 
 /** Runs that were cancelled while a worker had claimed items, which the worker has returned since. */
 export const UNDONE: string = `
@@ -86,7 +99,7 @@ export const REFAILED_ITEMS: string = `
 select ${SIGNED}, i.cycle, i.state, coalesce(r.change ?| array['edit', 'patch'], false) as is_edited,
     r.change is not null as is_changed
   from redrive_catalog.replay_item i join redrive_catalog.replay_run r on r.id = i.run_id
-  where i.replay_id = any($1::uuid[]) and i.state not in ('planned', 'skipped', 'cancelled')`
+  where i.replay_id = any($1::uuid[]) and i.${HAS_REPLAY_ID}`
 
 /**
  * Items of runs without proof whose message came back without the headers of Redrive, by message id and body. The
@@ -144,7 +157,7 @@ update redrive_catalog.set_aside set replay_of = null where replay_of = any($1::
 export const SET_FAILED_AGAIN: string = `
 update redrive_catalog.replay_item set state = 'failed_again', settled_at = clock_timestamp(), lease_until = null,
     proof = $2
-  where replay_id = any($1::uuid[]) and state not in ('planned', 'skipped', 'cancelled')`
+  where replay_id = any($1::uuid[]) and ${HAS_REPLAY_ID}`
 
 /**
  * Names the dead letter that a set-aside message is a replay of, and its status. Both contain the message, so one of them

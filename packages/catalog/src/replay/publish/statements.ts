@@ -124,10 +124,21 @@ update redrive_catalog.replay_rate q set
           where r.source_id = q.source_id and r.state = 'running')
   from run where q.source_id = run.source_id`
 
+/**
+ * Locks items of a claim in the order of their places. Confirmations lock them in the same order: otherwise the two
+ * could deadlock.
+ */
+const lockClaimed = (condition: string) => `
+with own as (
+  select place from redrive_catalog.replay_item where run_id = $1 and lease_token = $2 and ${condition}
+    order by place for no key update
+)`
+
 /** Renews leases that have not expired. Another worker may already be claiming items with an expired lease. */
 export const RENEW_LEASE: string = `
-update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE}
-  where run_id = $1 and lease_token = $2 and state in ('claimed', 'publishing') and lease_until >= clock_timestamp()`
+${lockClaimed(`state in ('claimed', 'publishing') and lease_until >= clock_timestamp()`)}
+update redrive_catalog.replay_item i set lease_until = clock_timestamp() + ${LEASE}
+  from own where i.run_id = $1 and i.place = own.place`
 
 /**
  * Records the hash of each body before it is published. A replay that fails again is compared with it. An item keeps
@@ -135,38 +146,41 @@ update redrive_catalog.replay_item set lease_until = clock_timestamp() + ${LEASE
  * same.
  */
 export const BEGIN_PUBLISHING: string = `
+${lockClaimed(`place = any($3::integer[]) and state in ('claimed', 'publishing')`)}
 update redrive_catalog.replay_item i set state = 'publishing', publishes = i.publishes + 1,
     content_sha256 = decode(b.content, 'hex'), lease_until = clock_timestamp() + ${LEASE},
     key_id = case when i.publishes > 0 then i.key_id
       else coalesce(i.key_id, (select max(id) from redrive_catalog.replay_key)) end
-  from redrive_catalog.replay_run r, unnest($3::integer[], $4::text[]) as b (place, content)
-  where i.run_id = $1 and i.lease_token = $2 and i.place = b.place and i.state in ('claimed', 'publishing')
-    and r.id = i.run_id and r.state = 'running'
+  from own join unnest($3::integer[], $4::text[]) as b (place, content) using (place), redrive_catalog.replay_run r
+  where i.run_id = $1 and i.place = own.place and r.id = i.run_id and r.state = 'running'
   returning i.place, i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
 
 export const SET_PUBLISHED: string = `
-update redrive_catalog.replay_item set state = 'published', published_at = clock_timestamp(), lease_until = null,
+${lockClaimed(`place = any($3::integer[]) and state = 'publishing'`)}
+update redrive_catalog.replay_item i set state = 'published', published_at = clock_timestamp(), lease_until = null,
     reason = null
-  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state = 'publishing'
-  returning place`
+  from own where i.run_id = $1 and i.place = own.place
+  returning i.place`
 
 /** 5 publishes: a message without a confirmation after that is not published again. */
 const PUBLISHES_MAX = 5
 
 /** Queues failed items again. The broker may have stored them, so the next publish uses the same replay id. */
 export const RETURN_FAILED: string = `
+${lockClaimed(`place = any($3::integer[]) and state = 'publishing'`)}
 update redrive_catalog.replay_item i set lease_until = null, reason = f.reason,
     state = case when i.publishes < ${PUBLISHES_MAX} then 'queued' else 'published' end,
     published_at = case when i.publishes < ${PUBLISHES_MAX} then null else clock_timestamp() end
-  from unnest($3::integer[], $4::text[]) as f (place, reason)
-  where i.run_id = $1 and i.lease_token = $2 and i.place = f.place and i.state = 'publishing'`
+  from own join unnest($3::integer[], $4::text[]) as f (place, reason) using (place)
+  where i.run_id = $1 and i.place = own.place`
 
 /** Queues items again that were certainly not published. */
 export const RETURN_UNSENT: string = `
-update redrive_catalog.replay_item set lease_until = null, state = 'queued',
-    publishes = publishes - case state when 'publishing' then 1 else 0 end
-  where run_id = $1 and lease_token = $2 and place = any($3::integer[]) and state in ('claimed', 'publishing')
-  returning place`
+${lockClaimed(`place = any($3::integer[]) and state in ('claimed', 'publishing')`)}
+update redrive_catalog.replay_item i set lease_until = null, state = 'queued',
+    publishes = i.publishes - case i.state when 'publishing' then 1 else 0 end
+  from own where i.run_id = $1 and i.place = own.place
+  returning i.place`
 
 export const TURN_FAILED: string = `
 update redrive_catalog.replay_run set failing_turns = failing_turns + 1 where id = $1 returning failing_turns`
