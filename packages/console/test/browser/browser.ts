@@ -46,7 +46,12 @@ export async function openTab(browser: Browser, options: BrowserContextOptions =
     if (['error', 'warning'].includes(message.type())) messages.push(message.text())
   })
   page.on('pageerror', (error) => messages.push(error.message))
-  return { page, messages, close: () => context.close() }
+  const close = async () => {
+    // A handler of a route may still run: its request ends with the page.
+    await page.unrouteAll({ behavior: 'ignoreErrors' })
+    await context.close()
+  }
+  return { page, messages, close }
 }
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
