@@ -2,6 +2,7 @@
  * A consumer as many programs have it: plain amqplib, one acknowledgement per message, and a failed
  * message goes back to the queue. It uses no code of Redrive.
  */
+import { createHash } from 'node:crypto'
 import { setTimeout as after } from 'node:timers/promises'
 import { type Channel, connect, type ConsumeMessage } from 'amqplib'
 import { countRun, inboxOf, openDatabase } from '../harness/effects.ts'
@@ -43,7 +44,9 @@ async function handle(channel: Channel, message: ConsumeMessage): Promise<void> 
     channel.nack(message, false, true)
     return
   }
-  const entry = { key: id, fingerprint: id, consumer: name }
+  // As the new consumers write it: a message that both receive must not look like two with one key.
+  const fingerprint = createHash('sha256').update(message.content).digest('base64url')
+  const entry = { key: id, fingerprint, consumer: name }
   await inbox.handle(entry, async (effects) => effects.add(name))
   channel.ack(message)
 }
