@@ -49,10 +49,13 @@ export const CLIENT_CLOCK = {
     checkPunctual('retry', latenessIn(evidence), LATE_MS, { clocksMs: CLOCKS_MS, percent: 100 }),
 } as const
 
-/** Sends messages that fail once, and replaces all consumers. In between, no consumer runs for a while. */
+/**
+ * Sends messages that fail once, and replaces all consumers. In between, no consumer runs for a while. A retry that is
+ * due then is late, whatever the clocks are.
+ */
 export async function playWithWrongClocks<Options extends ConsumerOptions>(
   world: World<Options>,
-  { downMs }: { readonly downMs: number },
+  { downMs, ratePerSecond = RATE }: { readonly downMs: number; readonly ratePerSecond?: number },
 ): Promise<void> {
   const startAll = async () => {
     const fleet = world.fleet({ policy: RETRY_ONCE } as Partial<FleetOptions<Options>>)
@@ -62,7 +65,7 @@ export async function playWithWrongClocks<Options extends ConsumerOptions>(
   }
   const first = await startAll()
   const end = world.fault('wrong clocks')
-  await world.produce({ ratePerSecond: RATE, mix: { soon: 100 } })
+  await world.produce({ ratePerSecond, mix: { soon: 100 } })
   await first.stop()
   await after(downMs)
   await startAll()
