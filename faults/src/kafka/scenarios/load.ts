@@ -7,6 +7,12 @@ import { checkLedger } from '../ledger.ts'
 import type { KafkaEvidence } from '../server.ts'
 import type { KafkaScenario, KafkaWorld } from '../world.ts'
 
+/**
+ * A hand-over waits long enough for every handler, also on a busy machine: a record that outlasts it runs twice. Only for
+ * scenarios in which no process dies, because the others wait for its session.
+ */
+export const PATIENT = { sessionMs: 12_000, drainMs: 6_000 } as const
+
 /** Runs the load on a topic that exists before any consumer starts. */
 export async function underLoad(
   world: KafkaWorld,

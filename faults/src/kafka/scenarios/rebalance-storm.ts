@@ -1,7 +1,7 @@
 import { POLICY } from '../../harness/consumer-options.ts'
 import { lasting } from '../../harness/wait.ts'
 import type { KafkaScenario } from '../world.ts'
-import { onCluster, underLoad } from './load.ts'
+import { onCluster, PATIENT, underLoad } from './load.ts'
 
 const RATE = 500
 /** Members that stay; one more joins and leaves. */
@@ -16,6 +16,7 @@ export const rebalanceStorm: KafkaScenario = onCluster({
     const rate = isFull ? RATE : RATE / 2
     const everyMs = isFull ? 5_000 : 2_000
     const fleet = {
+      ...PATIENT,
       workMs: 200,
       policy: { ...POLICY, concurrency: 50, adaptiveConcurrency: 'off' },
     } as const

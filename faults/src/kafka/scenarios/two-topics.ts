@@ -3,7 +3,7 @@ import { plan, USUAL_MIX } from '../../evidence/message.ts'
 import { createTopics } from '../broker.ts'
 import { groupOf } from '../topology.ts'
 import type { KafkaScenario } from '../world.ts'
-import { onCluster, underLoad } from './load.ts'
+import { onCluster, PATIENT, underLoad } from './load.ts'
 
 const RATE = 250
 
@@ -18,7 +18,7 @@ export const twoTopics: KafkaScenario = onCluster({
     const group = groupOf(run)
     await createTopics(broker, [other], partitions)
     const each = [[run], [other], [run, other]].map((queues) => ({ queues }))
-    const load = { consumers: each, ratePerSecond: RATE, fleet: { group } }
+    const load = { consumers: each, ratePerSecond: RATE, fleet: { group, ...PATIENT } }
     const everyMs = world.scale === 'full' ? 5_000 : 2_000
     await underLoad(world, load, async (fleet) => {
       const end = world.fault('members join and leave')
