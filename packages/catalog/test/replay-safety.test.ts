@@ -2,7 +2,7 @@ import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RedriveError } from '@redrive/core'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { catalog } from '../src/index.ts'
 import { bodyOf, migrated, poolOn, refusal, rows } from './rig.ts'
 import { failedAgain, staged } from './replay-stage.ts'
@@ -50,40 +50,47 @@ const sessionsWait = async (count: number) => {
 }
 const oneWaits = () => sessionsWait(1)
 
-describe('a confirmation', () => {
-  test('does not deadlock with the worker that marks its messages as published', async () => {
+describe('an outcome that arrives before its message is marked as published', () => {
+  test.each([
+    ['confirmation', 'handled', { resolved: 4 }],
+    ['failure', 'fails', { failed_again: 4 }],
+  ] as const)('does not deadlock with the worker: a %s', async (name, answer, counts) => {
     const url = new URL(pool.options.connectionString ?? '')
     // Without an index, both would find the rows in the same order.
     url.searchParams.set('options', '-c enable_seqscan=off -c enable_bitmapscan=off')
     const indexed = poolOn(url.href)
-    const stage = await staged(indexed, 'early', 4)
+    const holder = await pool.connect()
+    onTestFinished(async () => {
+      holder.release(true)
+      await indexed.end()
+    })
+    const stage = await staged(indexed, `early ${name}`, 4)
+    stage.wire.answer = () => answer
     const { id } = await stage.started({ canary: [] })
     // The order of the replay ids is the opposite of the order of publishing.
     await pool.query(
       `update redrive_catalog.replay_item
-        set replay_id = ('00000000-0000-4000-8000-' || lpad((1000 - place)::text, 12, '0'))::uuid where run_id = $1`,
+        set replay_id = (left(run_id::text, 24) || lpad((1000 - place)::text, 12, '0'))::uuid where run_id = $1`,
       [id],
     )
     const published = Promise.withResolvers<void>()
     stage.wire.onPublish = () => published.promise
     const publishing = stage.replayer.turn()
     await expect.poll(() => stage.wire.sent.length).toBe(4)
-    const holder = await pool.connect()
     await holder.query('begin')
     await holder.query(
       `select from redrive_catalog.replay_item where run_id = $1 order by replay_id limit 1 for update`,
       [id],
     )
-    const confirming = stage.replayer.confirm()
+    const settling =
+      answer === 'fails' ? stage.catalog.ingest(stage.wire) : stage.replayer.confirm()
     await oneWaits()
     published.resolve()
     await sessionsWait(2)
     await holder.query('rollback')
-    holder.release()
-    await confirming
+    await settling
     expect(await publishing).toMatchObject({ published: 0, fenced: 4 })
-    expect(await stage.replays.run(id)).toMatchObject({ counts: { resolved: 4 } })
-    await indexed.end()
+    expect(await stage.replays.run(id)).toMatchObject({ counts })
   })
 })
 

@@ -65,7 +65,7 @@ with items as (
     order by i.run_id, i.place for no key update of i
 )
 update redrive_catalog.replay_item i set state = 'published', lease_until = null, published_at = clock_timestamp()
-  from items l where i.run_id = l.run_id and i.place = l.place`
+  from items where i.run_id = items.run_id and i.place = items.place`
 
 /** Runs that were cancelled while a worker had claimed items, which the worker has returned since. */
 export const UNDONE: string = `
