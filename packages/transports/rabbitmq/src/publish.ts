@@ -148,9 +148,9 @@ export class Publisher {
 
   /**
    * Resolves when the broker has stored the message. Rejects with `UNROUTABLE` when no queue accepts it, with
-   * `REFUSED` when the queue rejects it or the broker closes the channel because of it, and with `OUTCOME_UNKNOWN` when the broker does
-   * not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws a `RangeError` or `TypeError` when the headers cannot
-   * be encoded or do not fit into one frame.
+   * `REFUSED` when the queue rejects it or the broker closes the channel because of it, and with `OUTCOME_UNKNOWN`
+   * when the broker does not confirm it or the connection is lost. Waits without a limit: see `inTime`. Throws a
+   * `RangeError` or `TypeError` when the headers cannot be encoded or do not fit into one frame.
    */
   send(outgoing: Outgoing): Promise<void> {
     const channel = this.#connection.channel

@@ -161,7 +161,8 @@ function acceptingMissing(api: MetadataApi): MetadataApi {
   return Object.assign(request, { async: api.async, key: api.key, version: api.version })
 }
 
-const UNKNOWN_TOPIC = 3
+/** The code of a broker for a topic that it does not have. */
+export const UNKNOWN_TOPIC = 3
 
 const isKnownOrMissing = ({ errorCode, partitions }: MetadataAnswer['topics'][number]): boolean =>
   errorCode === UNKNOWN_TOPIC ||

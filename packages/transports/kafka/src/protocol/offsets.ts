@@ -1,5 +1,5 @@
 import type { offsetCommitV9 } from '@platformatic/kafka'
-import { type Client, isError } from './client.ts'
+import { type Client, isError, UNKNOWN_TOPIC } from './client.ts'
 import type { Epoch } from './membership.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
 
@@ -126,8 +126,6 @@ export class Offsets {
 /** Returns whether the group has started a new generation, or is about to. */
 export const isFenced = (error: unknown): boolean =>
   isError(error, 'ILLEGAL_GENERATION', 'UNKNOWN_MEMBER_ID', 'REBALANCE_IN_PROGRESS')
-
-const UNKNOWN_TOPIC = 3
 
 /** Returns the partitions of missing topics; undefined when another error affects a partition. */
 function missingIn(error: unknown): ReadonlySet<string> | undefined {

@@ -8,8 +8,9 @@ const TABLE_MAX = 65_536
 const NAME_MAX = 255
 
 /**
- * Returns the size of headers. Throws a `RangeError` or `TypeError` for headers that the client library cannot encode. amqplib before 1.0.4 must
- * not try: it would assign the broker's confirm of the next message to this one, and cut off headers that are too long.
+ * Returns the size of headers. Throws a `RangeError` or `TypeError` for headers that the client library cannot
+ * encode. amqplib before 1.0.4 must not try: it would assign the broker's confirm of the next message to this one, and
+ * cut off headers that are too long.
  */
 export function checkEncodable(headers: Headers): number {
   const bytes = bytesOfTable(headers)
