@@ -1,5 +1,6 @@
 import { useEffect, useLayoutEffect, useRef, useState } from 'react'
-import type { CodeArea, openCodeArea } from '../editor/code-area.ts'
+import { flushSync } from 'react-dom'
+import type { CodeArea, openCodeArea, TextRange } from '../editor/code-area.ts'
 import './code-field.css'
 
 export interface CodeFieldProps {
@@ -18,8 +19,8 @@ export interface CodeFieldProps {
 
 interface Loaded {
   readonly open: typeof openCodeArea
-  /** Where the user was in the text area. Undefined: somewhere else. */
-  readonly caret: number | undefined
+  /** What the user had selected in the text area. Undefined: the focus was somewhere else. */
+  readonly selected: TextRange | undefined
 }
 
 /**
@@ -40,8 +41,12 @@ export function CodeField(props: CodeFieldProps) {
     let isMounted = true
     const start = ({ openCodeArea: open }: { openCodeArea: typeof openCodeArea }) => {
       const field = plain.current
-      const caret = document.activeElement === field ? (field?.selectionStart ?? 0) : undefined
-      if (isMounted) setLoaded({ open, caret })
+      const selected =
+        field !== null && document.activeElement === field
+          ? { from: field.selectionStart, to: field.selectionEnd }
+          : undefined
+      // At once: what the user selects or types before a later change would be lost.
+      if (isMounted) flushSync(() => setLoaded({ open, selected }))
     }
     import('../editor/code-area.ts').then(start, () => undefined)
     return () => {
@@ -56,7 +61,7 @@ export function CodeField(props: CodeFieldProps) {
       onChange: (next) => latest.current.onChange(next),
     })
     area.current = opened
-    if (loaded.caret !== undefined) opened.focus(loaded.caret)
+    if (loaded.selected !== undefined) opened.focus(loaded.selected)
     return () => {
       area.current = undefined
       opened.close()

@@ -34,10 +34,16 @@ export interface CodeAreaState {
   readonly description: string
 }
 
+/** A part of a text, in characters. An empty part is the place of the caret. */
+export interface TextRange {
+  readonly from: number
+  readonly to: number
+}
+
 export interface CodeArea {
   update(state: CodeAreaState): void
-  /** Moves the focus into the text, before this character. */
-  focus(at: number): void
+  /** Moves the focus into the text and selects this part. */
+  focus(selected: TextRange): void
   close(): void
 }
 
@@ -144,8 +150,9 @@ export function openCodeArea(parent: HTMLElement, options: CodeAreaOptions): Cod
       if (next === current) return
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: next } })
     },
-    focus(at) {
-      view.dispatch({ selection: { anchor: Math.min(at, view.state.doc.length) } })
+    focus({ from, to }) {
+      const { length } = view.state.doc
+      view.dispatch({ selection: { anchor: Math.min(from, length), head: Math.min(to, length) } })
       view.focus()
     },
     close() {

@@ -2,7 +2,7 @@ import { globSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import type { Browser } from 'playwright-core'
+import type { Browser, Locator } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   codeIn,
@@ -188,7 +188,22 @@ test('the editor finds text, and its form has no accessibility problem', async (
   await own.close()
 })
 
-test('a text that was typed before the editor arrived stays, with its focus', async () => {
+const BEFORE_THE_EDITOR = [
+  {
+    name: 'a text that was typed stays, with its focus',
+    type: (body: Locator) => body.fill('{ "id": 1'),
+    next: ' }',
+    expected: '{ "id": 1 }',
+  },
+  {
+    name: 'a selected text stays selected, so that the next text replaces it',
+    type: (body: Locator) => body.press('ControlOrMeta+a'),
+    next: '{}',
+    expected: '{}',
+  },
+]
+
+test.each(BEFORE_THE_EDITOR)('before the editor arrived: $name', async (one) => {
   const own = await openTab(browser)
   const { page } = own
   const gate = Promise.withResolvers<void>()
@@ -198,11 +213,11 @@ test('a text that was typed before the editor arrived stays, with its focus', as
   })
   await page.goto(url)
   const body = page.getByRole('textbox', { name: 'Body', exact: true })
-  await body.fill('{ "id": 1')
+  await one.type(body)
   gate.resolve()
   await page.locator('.cm-editor').first().waitFor()
-  await page.keyboard.type(' }')
-  expect(await codeIn(body)).toBe('{ "id": 1 }')
+  await page.keyboard.insertText(one.next)
+  expect(await codeIn(body)).toBe(one.expected)
   await own.close()
 })
 

@@ -46,9 +46,10 @@ test('the editor requests a confirmation before Back or a reload loses the text'
     .getByRole('dialog')
     .getByRole('button', { name: /^Reveal/ })
     .click()
-  const body = page.getByRole('textbox', { name: 'Body', exact: true })
+  const body = page.locator('.cm-editor').getByRole('textbox', { name: 'Body', exact: true })
   const typed = '{ "id": "pay_1", "amount": 6 }'
   await writeCode(body, typed)
+  await page.getByText('changed', { exact: true }).waitFor()
   const asked = page.getByRole('dialog', { name: 'Leave without a plan' })
   await page.evaluate('history.back()')
   await asked.waitFor()
