@@ -3,22 +3,17 @@ import type { ResolvedOptions } from './options.ts'
 import { RENEW } from './sql/transport.ts'
 import { runStatement } from './statement.ts'
 
-/** The deliveries in flight, each with the time of its claim. */
-export type InFlight = ReadonlyMap<PostgresDelivery, number>
-
-/** Renews the leases of older deliveries in flight. Returns the deliveries that have another owner now. */
+/** Renews leases. Returns the deliveries that have another owner now. */
 export async function renewLeases(
   { pool, leaseMs }: ResolvedOptions,
-  inFlight: InFlight,
+  deliveries: readonly PostgresDelivery[],
 ): Promise<readonly PostgresDelivery[]> {
-  const olderThan = performance.now() - leaseMs / 6
-  const old = [...inFlight].filter(([, since]) => since <= olderThan).map(([one]) => one)
-  if (old.length === 0) return []
-  const ids = old.map(({ id }) => id)
-  const tokens = old.map(({ token }) => token)
+  if (deliveries.length === 0) return []
+  const ids = deliveries.map(({ id }) => id)
+  const tokens = deliveries.map(({ token }) => token)
   const rows = await runStatement<[string]>(pool, RENEW, [ids, tokens, leaseMs])
   return staleAmong(
-    old,
+    deliveries,
     rows.map(([id]) => id),
   )
 }

@@ -1,4 +1,3 @@
-import { setImmediate as nextLoopTurn } from 'node:timers/promises'
 import type { Decision } from '@redrive/core'
 import { isRejectedByServer } from '@redrive/postgres-internal'
 import {
@@ -11,7 +10,7 @@ import {
   type Transport,
   type TransportNeeds,
 } from '@redrive/runtime'
-import { withTimeout } from '@redrive/runtime/internal'
+import { Leases, withTimeout } from '@redrive/runtime/internal'
 import { CAPABILITIES, LANE_CAPABILITIES } from './capabilities.ts'
 import { type Claim, ClaimSchedule, NO_CLAIM } from './claim-schedule.ts'
 import { DatabaseClock, processTime } from './database-clock.ts'
@@ -25,6 +24,7 @@ import { type PostgresOptions, type ResolvedOptions, resolveOptions } from './op
 import { CLOCK, RETAIN } from './sql/transport.ts'
 import { runStatement } from './statement.ts'
 import { type PendingEnactment, sendTurn } from './turn.ts'
+import { TurnLoop } from './turn-loop.ts'
 
 /** 500 rows per turn: above 100, a larger batch gains little, and a turn must stay short. */
 const MAX_ROWS = 500
@@ -40,9 +40,9 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   readonly system = 'postgresql'
   readonly capabilities: Capabilities
   readonly #options: ResolvedOptions
-  /** Deliveries in flight, with their start time. */
-  readonly #inFlight = new Map<PostgresDelivery, number>()
-  readonly #schedule = new ClaimSchedule(() => this.#requestTurn())
+  readonly #leases: Leases<PostgresDelivery>
+  readonly #turns = new TurnLoop(() => this.#turn())
+  readonly #schedule = new ClaimSchedule(() => this.#turns.request())
   readonly #clock = new DatabaseClock()
   readonly #closing = new AbortController()
   #pending: PendingEnactment[] = []
@@ -50,9 +50,6 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #limit = 1
   #isPaused = false
   #isClosed = false
-  #turning: Promise<void> | undefined
-  #isTurnRequested = false
-  #isRenewalDue = false
   #isConnectionLost = false
   /** The lane after which the next claim starts; empty for all lanes. */
   #nextLane = ''
@@ -65,6 +62,12 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     this.source = options.queue
     this.capabilities = options.order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES
     this.#options = options
+    this.#leases = new Leases({
+      leaseMs: options.leaseMs,
+      renew: (deliveries) => this.#turns.runAfterTurn(() => this.#renew(deliveries)),
+      onLost: (delivery) => this.#receiver?.lost(delivery),
+      onError: (error) => this.#setConnectionState(error),
+    })
   }
 
   async open(needs?: TransportNeeds): Promise<void> {
@@ -104,16 +107,19 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   receive(receiver: Receiver<PostgresDelivery>): void {
     const { pool, queue, leaseMs, isListening } = this.#options
     this.#receiver = receiver
+    this.#leases.start()
     this.#heartbeat = setInterval(() => {
-      this.#isRenewalDue = true
-      this.#requestTurn()
+      this.#turns
+        .runAfterTurn(() => this.#compareClocks())
+        .catch((error: unknown) => this.#setConnectionState(error))
     }, leaseMs / 3).unref()
     if (isListening) this.#stopWaking = onWake(pool, queue, () => this.#schedule.claimNow())
     this.#schedule.claimNow()
   }
 
   enact(delivery: PostgresDelivery, decision: Decision): Awaitable<Enactment> {
-    if (!this.#inFlight.has(delivery)) return LOST
+    if (!this.#leases.has(delivery)) return LOST
+    this.#leases.decided(delivery)
     return new Promise((resolve) => {
       this.#pending.push({
         delivery,
@@ -121,19 +127,19 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
         done: appliedResult(decision),
         resolve,
       })
-      this.#requestTurn()
+      this.#turns.request()
     })
   }
 
   limit(count: number): void {
     this.#limit = count
-    this.#requestTurn()
+    this.#turns.request()
   }
 
   async pause(): Promise<void> {
     this.#isPaused = true
     // The current turn may still deliver rows.
-    await this.#turning
+    await this.#turns.running
   }
 
   resume(): void {
@@ -141,39 +147,19 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     this.#schedule.claimNow()
   }
 
-  #requestTurn(): void {
-    this.#isTurnRequested = true
-    this.#turning ??= this.#turns()
-  }
-
-  async #turns(): Promise<void> {
-    try {
-      while (this.#isTurnRequested) {
-        // Deliveries that handlers finish in this turn of the event loop are included.
-        await nextLoopTurn()
-        this.#isTurnRequested = false
-        if (this.#isClosed) return
-        await this.#turn()
-        if (this.#isRenewalDue) await this.#onHeartbeat()
-      }
-    } finally {
-      // Synchronous with the last check of the flag, so that the next request starts a new loop.
-      this.#turning = undefined
-    }
-  }
-
   async #turn(): Promise<void> {
     const pending = this.#pending.splice(0)
-    for (const { delivery } of pending) this.#inFlight.delete(delivery)
+    for (const { delivery } of pending) this.#leases.delete(delivery)
     const maxRows = this.#freeCapacity()
     if (pending.length === 0 && maxRows === 0) return
     const claim = this.#schedule.next(maxRows)
+    const sentAt = processTime()
     try {
       const rows = await this.#sendTurn(pending, claim)
       const hasMore = rows.length >= maxRows || this.#nextLane !== ''
       if (maxRows > 0) this.#schedule.claimed(claim, rows, hasMore)
       this.#setConnectionState(undefined)
-      for (const row of rows) this.#deliver(row)
+      for (const row of rows) this.#deliver(row, sentAt)
     } catch (error) {
       this.#schedule.scanned(claim)
       if (!isRejectedByServer(error) || pending.length === 0) this.#setConnectionState(error)
@@ -185,7 +171,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   #freeCapacity(): number {
     const isClosedForClaims = this.#isPaused || this.#receiver === undefined || this.#isClosed
     if (isClosedForClaims || !this.#schedule.isDue) return 0
-    return Math.min(MAX_ROWS, Math.max(0, this.#limit - this.#inFlight.size))
+    return Math.min(MAX_ROWS, Math.max(0, this.#limit - this.#leases.size))
   }
 
   /** Sends a turn to the database, resolves the pending enactments and returns the claimed rows. */
@@ -215,42 +201,35 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
         if (isOne || !isRejectedByServer(error)) throw error
         await this.#sendTurn([one], NO_CLAIM)
       } catch (cause) {
-        // The start time 0 makes the next heartbeat renew it.
-        this.#inFlight.set(one.delivery, 0)
+        // The start time 0 makes the next renewal include it.
+        this.#leases.add(one.delivery, 0)
+        this.#leases.decided(one.delivery)
         one.resolve(unfinished(cause))
       }
     }
     this.#schedule.waitIdle()
   }
 
-  #deliver(row: ClaimedRow): void {
+  #deliver(row: ClaimedRow, claimedAt: number): void {
     const delivery = toDelivery(this.source, row, this.#clock.aheadMs)
     if (delivery.deliveryCount > 1) this.#loseEarlier(delivery)
-    this.#inFlight.set(delivery, performance.now())
+    this.#leases.add(delivery, claimedAt)
     this.#receiver?.deliver(delivery)
   }
 
   /** Reports an earlier delivery of the row as lost: its lease ended, and this transport claimed the row again. */
   #loseEarlier({ id }: PostgresDelivery): void {
-    for (const earlier of this.#inFlight.keys()) {
+    for (const earlier of this.#leases.all()) {
       if (earlier.id !== id) continue
-      this.#inFlight.delete(earlier)
+      this.#leases.delete(earlier)
       this.#receiver?.lost(earlier)
     }
   }
 
-  /** Renews the leases of older deliveries in flight, and reports those with another owner as lost. */
-  async #onHeartbeat(): Promise<void> {
-    this.#isRenewalDue = false
-    try {
-      await this.#compareClocks()
-      for (const delivery of await renewLeases(this.#options, this.#inFlight)) {
-        if (this.#inFlight.delete(delivery)) this.#receiver?.lost(delivery)
-      }
-    } catch (error) {
-      // The next renewal may succeed before the lease expires. If not, the token shows the lost lease.
-      this.#setConnectionState(error)
-    }
+  /** Renews the leases of those that are still in flight. Returns those with another owner. */
+  async #renew(deliveries: readonly PostgresDelivery[]): Promise<readonly PostgresDelivery[]> {
+    const current = deliveries.filter((delivery) => this.#leases.has(delivery))
+    return renewLeases(this.#options, current)
   }
 
   async close(): Promise<void> {
@@ -259,20 +238,24 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     this.#stopWaking?.()
     this.#schedule.stop()
     clearInterval(this.#heartbeat)
+    this.#leases.stop()
     // Rows that are not returned by then become available when their lease expires.
     await withTimeout(this.#returnAll(), CLOSE_MS, () => undefined)
     this.#isClosed = true
+    this.#turns.stop()
     this.#receiver = undefined
-    this.#inFlight.clear()
+    for (const delivery of this.#leases.all()) this.#leases.delete(delivery)
     for (const { resolve } of this.#pending.splice(0)) resolve(LOST)
   }
 
   /** Waits for the current turn, then returns the remaining rows, so that other consumers need not wait for the lease. */
   async #returnAll(): Promise<void> {
-    while (this.#turning !== undefined) await this.#turning
-    const left = [...this.#inFlight.keys()].map(async (delivery) =>
-      this.enact(delivery, { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }),
-    )
+    while (this.#turns.running !== undefined) await this.#turns.running
+    const left = this.#leases
+      .all()
+      .map(async (delivery) =>
+        this.enact(delivery, { kind: 'pause', reason: 'stopping', until: 0, failure: undefined }),
+      )
     await Promise.all(left)
   }
 

@@ -1,3 +1,4 @@
+import { isUnfinished } from '@redrive/runtime/internal'
 import type { Pool } from 'pg'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { PostgresDelivery } from '../src/index.ts'
@@ -158,6 +159,110 @@ export function leases(pool: Pool): void {
         expect(await transport.enact(current, settle)).toMatchObject(DONE)
         expect(await rig.count('delivered')).toBe(1)
       }),
+    )
+  })
+
+  describe.concurrent('without a response of the database', () => {
+    const FAULTS: readonly (readonly [name: string, fail: (restored: Promise<void>) => unknown])[] =
+      [
+        ['refuses connections', () => Promise.reject(broken())],
+        ['does not answer', (restored) => restored],
+      ]
+
+    it.each(FAULTS)('a lease ends here not later than there: it %s', async (_, fail) => {
+      await on(async (rig) => {
+        const restored = Promise.withResolvers<void>()
+        let isDown = false
+        let queries = 0
+        const hooks: Hooks = {
+          async before() {
+            queries += 1
+            if (isDown) await fail(restored.promise)
+          },
+        }
+        rig.atEnd(async () => restored.resolve())
+        const { transport, hand } = await rig.start({ lease: '2s', limit: 2, hooks })
+        const id = await rig.add()
+        const delivery = await hand.nth(1)
+        isDown = true
+        await until('it is reported', () => hand.lostOnes.length > 0, { timeout: 5_000 })
+        const [row] = await rig.query<{ left: string }>(
+          'select extract(epoch from lease_until - clock_timestamp())::text as left from redrive.outbox where id = $1',
+          [id],
+        )
+        // Not later, except for the wait of the test itself.
+        expect(Number(row?.left)).toBeGreaterThan(-1)
+        expect(hand.lostOnes).toEqual([delivery])
+        const before = queries
+        expect(await transport.enact(delivery, settle)).toMatchObject(LOST)
+        expect(queries).toBe(before)
+        isDown = false
+        restored.resolve()
+        expect(await hand.nth(2)).toMatchObject({ id, deliveryCount: 2 })
+      })()
+    })
+
+    it(
+      'a lease counts from its claim, also if the answer arrives late',
+      on(async (rig) => {
+        const arrived = Promise.withResolvers<void>()
+        let isHeld = false
+        const hooks: Hooks = {
+          async after(question, rows) {
+            if (isHeld || !isTurn(question) || rows.length === 0) return
+            isHeld = true
+            await arrived.promise
+          },
+        }
+        rig.atEnd(async () => arrived.resolve())
+        const { hand } = await rig.start({ lease: '2s', limit: 1, hooks })
+        const id = await rig.add()
+        const hasEnded = async () => {
+          const until = (await rig.row(id))?.lease_until
+          return until !== null && Number(until) < Date.now()
+        }
+        await until('the lease has ended', hasEnded)
+        arrived.resolve()
+        const delivery = await hand.nth(1)
+        await until('it is reported', () => hand.lostOnes.length > 0, { timeout: 1_000 })
+        expect(hand.lostOnes).toEqual([delivery])
+      }),
+    )
+
+    it.each(FAULTS)(
+      'a delivery whose handler has ended is not reported, and is handed off later: it %s',
+      async (_, fail) => {
+        await on(async (rig) => {
+          const restored = Promise.withResolvers<void>()
+          let isDown = false
+          let refused = 0
+          const hooks: Hooks = {
+            async before() {
+              if (!isDown) return
+              refused += 1
+              await fail(restored.promise)
+            },
+          }
+          rig.atEnd(async () => restored.resolve())
+          const { transport, hand } = await rig.start({ lease: '2s', limit: 2, hooks })
+          await rig.addMany(2)
+          await hand.nth(2)
+          // No room to claim an event again before it is handed off.
+          transport.limit(1)
+          const [ended, running] = hand.deliveries as [PostgresDelivery, PostgresDelivery]
+          isDown = true
+          // From here on, a hand-off that needs an answer waits for this one.
+          await until('a query has no answer', () => refused > 0)
+          const ending = transport.enact(ended, settle)
+          await until('the running one is reported', () => hand.lostOnes.length > 0)
+          expect(hand.lostOnes).toEqual([running])
+          isDown = false
+          restored.resolve()
+          const first = await ending
+          const last = isUnfinished(first) ? await transport.enact(ended, settle) : first
+          expect(last).toMatchObject(DONE)
+        })()
+      },
     )
   })
 
