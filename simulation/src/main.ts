@@ -8,7 +8,7 @@ import { run } from './run.ts'
 import { type Scenario, scenarioOf } from './scenario.ts'
 import { shrink } from './shrink.ts'
 import { runStorm } from './storm.ts'
-import { type BrokenSeed, sweep } from './sweep.ts'
+import { type BrokenSeed, sweep, type SweepOptions } from './sweep.ts'
 
 const HELP = `Usage:
   pnpm simulate [--seeds 1000] [--from 1] [--workers ${availableParallelism()}] [--stop-at-first]
@@ -27,23 +27,27 @@ const HELP = `Usage:
 `
 
 function parse(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      seeds: { type: 'string', default: '1000' },
-      from: { type: 'string', default: '1' },
-      workers: { type: 'string', default: String(availableParallelism()) },
-      seed: { type: 'string' },
-      trace: { type: 'boolean', default: false },
-      'stop-at-first': { type: 'boolean', default: false },
-      mutants: { type: 'boolean', default: false },
-      grid: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      out: { type: 'string', default: 'storm' },
-      help: { type: 'boolean', default: false },
-    },
-  })
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        seeds: { type: 'string', default: '1000' },
+        from: { type: 'string', default: '1' },
+        workers: { type: 'string', default: String(availableParallelism()) },
+        seed: { type: 'string' },
+        trace: { type: 'boolean', default: false },
+        'stop-at-first': { type: 'boolean', default: false },
+        mutants: { type: 'boolean', default: false },
+        grid: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        out: { type: 'string', default: 'storm' },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
+  }
 }
 
 type Values = ReturnType<typeof parse>['values']
@@ -117,14 +121,15 @@ async function playMutants(values: Values): Promise<boolean> {
 }
 
 /** Returns a function that shows the progress: all the time in a terminal, otherwise a line for each tenth. */
-function progressOf(seeds: number): (done: number) => void {
+function progressOf(seeds: number): SweepOptions['onProgress'] {
   let tenths = 0
-  return (done) => {
-    if (process.stderr.isTTY) process.stderr.write(`\r${done} of ${seeds} seeds`)
+  return (done, broken) => {
+    const line = `${done} of ${seeds} seeds, ${broken} broken`
+    if (process.stderr.isTTY) process.stderr.write(`\r${line}`)
     const reached = Math.floor((done * 10) / seeds)
     if (process.stderr.isTTY || reached === tenths) return
     tenths = reached
-    process.stderr.write(`${done} of ${seeds} seeds\n`)
+    process.stderr.write(`${line}\n`)
   }
 }
 

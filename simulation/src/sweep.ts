@@ -7,7 +7,7 @@ export interface SweepOptions {
   readonly workers: number
   /** Whether to end with the first seed that breaks a promise. */
   readonly stopAtFirst: boolean
-  readonly onProgress: (done: number) => void
+  readonly onProgress: (done: number, broken: number) => void
   /** Default 1,000. */
   readonly seedsPerWorker?: number
 }
@@ -45,7 +45,7 @@ export async function sweep(options: SweepOptions): Promise<SweepResult> {
   const onReport = (report: WorkerReport) => {
     done += report.done
     broken.push(...report.broken)
-    onProgress(done)
+    onProgress(done, broken.length)
     if (isOver()) for (const worker of running) void worker.terminate()
   }
   const playShare = async (index: number) => {
