@@ -19,19 +19,23 @@ const HELP = `Usage:
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
 function parse(args: readonly string[]) {
-  return parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      smoke: { type: 'boolean', default: false },
-      quick: { type: 'boolean', default: false },
-      only: { type: 'string' },
-      messages: { type: 'string' },
-      mutants: { type: 'boolean', default: false },
-      'stop-at-first': { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
-    },
-  })
+  try {
+    return parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        smoke: { type: 'boolean', default: false },
+        quick: { type: 'boolean', default: false },
+        only: { type: 'string' },
+        messages: { type: 'string' },
+        mutants: { type: 'boolean', default: false },
+        'stop-at-first': { type: 'boolean', default: false },
+        help: { type: 'boolean', default: false },
+      },
+    })
+  } catch (error) {
+    throw new UsageError(`${error instanceof Error ? error.message : String(error)}\n\n${HELP}`)
+  }
 }
 
 type Values = ReturnType<typeof parse>['values']
