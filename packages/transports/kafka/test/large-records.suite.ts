@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { DrainedDeadLetter } from '@redrive/runtime'
 import { describe, expect, it } from 'vitest'
 import { deadLetterTopic, retryTopic } from '../src/index.ts'
@@ -15,8 +15,10 @@ import {
 
 /** Limit of a record in the topics of Redrive, less than the large records need. */
 const LIMIT = 4_096
-/** Too large even with gzip. */
-const LARGE = randomBytes(1.5 * LIMIT).toString('base64')
+/** Too large even with gzip, and the same in each run. */
+const LARGE = createHash('shake256', { outputLength: 1.5 * LIMIT })
+  .update('large')
+  .digest('base64')
 
 /** Waits until a topic has this setting. */
 async function configure(rig: Rig, topic: string, name: string, value: string): Promise<void> {
