@@ -11,10 +11,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 
 const PROJECTS = join(import.meta.dirname, 'projects')
 const PACKAGES = [
-  ...['api', 'catalog', 'core', 'doctor', 'fastify', 'nestjs', 'postgres-internal'],
+  ...['alerts', 'api', 'catalog', 'core', 'doctor', 'fastify', 'nestjs', 'postgres-internal'],
   ...['redis-internal', 'runtime', 'sinks', 'storm', 'telemetry', 'testing'],
   ...['file', 'postgres', 'redis'].map((name) => `stores/${name}`),
-  ...['kafka', 'memory', 'nats', 'postgres', 'rabbitmq', 'redis'].map(
+  ...['kafka', 'memory', 'nats', 'postgres', 'rabbitmq', 'redis', 'sqs'].map(
     (name) => `transports/${name}`,
   ),
 ].map((name) => `packages/${name}`)
@@ -22,7 +22,7 @@ const CLIENTS = [
   ...['@types/node@22', 'amqplib@2', '@platformatic/kafka@2', 'kafkajs@2', 'pg@8', '@types/pg@8'],
   ...['ioredis@6', '@redis/client@6', '@nats-io/jetstream@3', '@nats-io/transport-node@3'],
   ...['fastify@5', '@nestjs/common@12', '@nestjs/core@12', '@nestjs/microservices@12'],
-  ...['reflect-metadata@0.2', 'rxjs@7', '@opentelemetry/api@1'],
+  ...['reflect-metadata@0.2', 'rxjs@7', '@opentelemetry/api@1', '@aws-sdk/client-sqs@3'],
 ]
 const TOOLS = ['jest@30', '@swc/core@1', '@swc/jest@0.2', 'vitest@5', 'esbuild@0.28', 'webpack@5']
 
