@@ -48,6 +48,18 @@ export function delayLateness(
   return latenessOf(entries, waits, (waitedMs) => waitedMs - delayMs)
 }
 
+/** Returns how long each message took from the begin of its transaction to the response to its commit. */
+export function addLateness({ entries }: Evidence, isMeant: (id: string) => boolean): Lateness {
+  const begun = new Map<string, number>()
+  const waits: Span[] = []
+  for (const entry of entries) {
+    if (entry.what === 'attempted' && isMeant(entry.id)) begun.set(entry.id, entry.at)
+    const from = entry.what === 'acknowledged' ? begun.get(entry.id) : undefined
+    if (from !== undefined) waits.push({ from, to: entry.at })
+  }
+  return latenessOf(entries, waits, (tookMs) => tookMs)
+}
+
 /** Returns the time from the producer's entry to the first start of each message. */
 function firstStarts(
   entries: readonly Entry[],

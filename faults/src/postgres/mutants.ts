@@ -3,6 +3,7 @@ import type { Mutant } from '../harness/mutant.ts'
 const ENACT = 'packages/transports/postgres/src/enact.ts'
 /** The file with the current `outbox_turn`. */
 const FUNCTIONS = 'packages/transports/postgres/src/migrations/0008-turn.ts'
+const MAINTENANCE = 'packages/transports/postgres/src/migrations/0006-maintenance.ts'
 const INBOX = 'packages/transports/postgres/src/inbox.ts'
 const POOL = 'packages/postgres-internal/src/pool.ts'
 const SCHEDULE = 'packages/transports/postgres/src/claim-schedule.ts'
@@ -112,5 +113,17 @@ export const MUTANTS: readonly Mutant[] = [
       'this.#claimAfter = performance.now() + waitMs\n    clearTimeout(this.#claimTimer)\n',
       'this.#claimAfter = Number.POSITIVE_INFINITY\n    if (waitMs > 0) return\n',
     ],
+  ],
+  [
+    'wait three seconds for the lock of a day',
+    'maintenance',
+    'scenario',
+    [MAINTENANCE, "set lock_timeout = '50ms'`", "set lock_timeout = '3s'`"],
+  ],
+  [
+    'drop a day after the first thousand of its dead letters have moved',
+    'maintenance',
+    'scenario',
+    [MAINTENANCE, '  if moved > 0 then return moved; end if;\n', ''],
   ],
 ]

@@ -5,6 +5,7 @@ import { idleTransaction } from './idle-transaction.ts'
 import { killAtBoundaries } from './kill-at-boundaries.ts'
 import { killRandom } from './kill-random.ts'
 import { longTransactions } from './long-transactions.ts'
+import { maintenance } from './maintenance.ts'
 import { failOver, primaryCrash } from './servers.ts'
 import { stopped } from './stopped.ts'
 import { answersLost, cuts, halfOpen, wakeOff } from './network.ts'
@@ -19,6 +20,7 @@ export const SCENARIOS: readonly PostgresScenario[] = [
   failOver,
   longTransactions,
   idleTransaction,
+  maintenance,
   clientClock,
   cuts,
   answersLost,
