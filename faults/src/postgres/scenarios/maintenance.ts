@@ -11,8 +11,11 @@ import { LONG_LEASE_MS, type PostgresScenario, type PostgresWorld } from '../wor
 const RATE = 500
 /** The first sixth of the messages is sent without maintenance, to compare with. */
 const SHARE_ALONE = 6
-/** 100 ms, for the worst of all: the time that a lock of the maintenance and a slow disk may add. */
-const MORE_MS = 100
+/**
+ * 100 ms for the slowest add: the time that a lock of the maintenance and the disk may add; three times that on a busy
+ * machine, where the first sixth is too short to see the slowest.
+ */
+const MORE_MS: ByScale<number> = { quick: 300, full: 100 }
 
 const QUEUE = 'old'
 const RETENTION = { queue: QUEUE, deliveredRetention: '2d', deadLetterRetention: '14d' } as const
@@ -69,13 +72,16 @@ export const maintenance: PostgresScenario = {
     world.heal()
   },
   summarize(evidence) {
-    const [alone, maintained] = [judgedAdds(evidence, ALONE), judgedAdds(evidence, MAINTAINED)]
+    const [alone, maintained] = [addsOf(evidence, ALONE), addsOf(evidence, MAINTAINED)]
     const took = (adds: typeof alone) =>
       `${latenessAt(adds, 99)} ms at p99 and ${latenessAt(adds, 100)} ms at most`
     const removed = `${measured(evidence, 'days dropped')} days dropped, ${measured(evidence, 'rows deleted')} rows deleted`
     return `adds took ${took(alone)} before, ${took(maintained)} during maintenance, ${removed}`
   },
-  check: (evidence, { scale }) => [...checkAdds(evidence), ...checkLeft(evidence, scale)],
+  check: (evidence, { scale }) => [
+    ...checkAdds(evidence, atScale(MORE_MS, scale)),
+    ...checkLeft(evidence, scale),
+  ],
 }
 
 const ALONE = '-alone'
@@ -176,17 +182,15 @@ const measured = ({ entries }: Evidence, name: string): number =>
     0,
   )
 
-/** Returns the adds of a part, without those during a stall of the machine. */
-const judgedAdds = (evidence: Evidence, part: string) =>
-  judgedOf(
-    addLateness(evidence, (id) => id.includes(`${part}/`)),
-    MORE_MS,
-  )
+const addsOf = (evidence: Evidence, part: string) =>
+  addLateness(evidence, (id) => id.includes(`${part}/`))
 
-function checkAdds(evidence: Evidence): readonly Violation[] {
-  const worst = latenessAt(judgedAdds(evidence, MAINTAINED), 100)
-  const most = latenessAt(judgedAdds(evidence, ALONE), 100) + MORE_MS
-  return worst <= most ? [] : [violation(`an add took ${worst} ms, allowed are ${most} ms`)]
+/** Compares the slowest adds of both parts, without those during a stall of the machine. */
+function checkAdds(evidence: Evidence, moreMs: number): readonly Violation[] {
+  const slowestOf = (part: string) => latenessAt(judgedOf(addsOf(evidence, part), moreMs), 100)
+  const most = slowestOf(ALONE) + moreMs
+  const slowest = slowestOf(MAINTAINED)
+  return slowest <= most ? [] : [violation(`an add took ${slowest} ms, allowed are ${most} ms`)]
 }
 
 function checkLeft(evidence: Evidence, scale: Scale): readonly Violation[] {
