@@ -271,12 +271,15 @@ describe('changes', () => {
     })
   })
 
-  test('an unknown outcome is reported and published again with the same id', async () => {
+  test.each([
+    ['OUTCOME_UNKNOWN', 'The broker did not confirm it.'],
+    ['UNREACHABLE', 'The broker is not connected.'],
+  ] as const)('%s is reported, and published again with the same id', async (code, message) => {
     const { id, source } = await approved()
     const replayer = made.replays.replayer({ sources: [{ source }] })
-    source.problem = new RedriveError('OUTCOME_UNKNOWN', 'The broker did not confirm it.')
+    source.problem = new RedriveError(code, message)
     const error = await refusal(replayer.publishSetAside(source.source))
-    expect(error).toMatchObject({ code: 'OUTCOME_UNKNOWN' })
+    expect(error).toMatchObject({ code })
     expect(await statusOf(id)).toBe('replaying')
     source.problem = undefined
     await replayer.publishSetAside(source.source)
