@@ -144,6 +144,16 @@ test('does not select other transports for a change of one transport in this rep
   expect(proofs).not.toContain('faults-kafka-smoke')
 })
 
+test('does not select the tests of the console for a change of a broker, except with another change', () => {
+  const ofConsole = (...files: readonly string[]) =>
+    select(files, REAL, []).tests.filter((test) => test.startsWith('packages/console/'))
+  const source = 'packages/transports/rabbitmq/src/source.ts'
+  expect(ofConsole(source)).toEqual([])
+  const http = ofConsole('packages/server/src/http/problem.ts')
+  expect(http.length).toBeGreaterThan(5)
+  expect(ofConsole(source, 'packages/server/src/http/problem.ts')).toEqual(http)
+})
+
 test('selects the proofs test for files that it compares with the table of proofs', () => {
   const reached = (file: string) => select([file], REAL, PROOFS)
   for (const file of ['packages/cli/test/new.proof.ts', 'examples/new/src/demo.ts']) {

@@ -78,6 +78,14 @@ export const READS: Readonly<Record<string, readonly string[]>> = {
   'packages/console/test/tokens.test.ts': ['packages/console/src/**/*.{css,tsx}'],
 }
 
+/** A transport of a broker. */
+const BROKER = /^packages\/transports\/(?!memory\/)/
+/**
+ * Tests that a change of such a transport reaches only because the server can open every source. The console is tested
+ * with sources in memory and with addresses at which nothing responds; tests of the server open the sources.
+ */
+const WITHOUT_BROKER = /^packages\/console\/test\//
+
 const isTest = (path: string) => /\/test\/.*\.test\.ts$/.test(path)
 
 export function select(
@@ -87,12 +95,16 @@ export function select(
 ): Selection {
   const graph = withStarted(plain)
   const starts: string[] = []
+  const brokerStarts: string[] = []
   for (const file of changed) {
     const found = startsOf(file, graph)
     if (typeof found === 'string') return everything(found, graph, proofs)
-    starts.push(...found, ...readersOf(file, graph))
+    const reads = readersOf(file, graph)
+    if (BROKER.test(file)) brokerStarts.push(...found, ...reads)
+    else starts.push(...found, ...reads)
   }
-  const reached = usersOf(graph, starts)
+  const withBroker = [...usersOf(graph, brokerStarts)].filter((file) => !WITHOUT_BROKER.test(file))
+  const reached = new Set([...usersOf(graph, starts), ...withBroker])
   return {
     everything: undefined,
     tests: [...reached].filter(isTest).sort(),
