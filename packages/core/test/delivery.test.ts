@@ -28,15 +28,16 @@ describe('the cycle of a replay', () => {
 
   test('has the next number and no failures', () => {
     const cycle = aCycle({ number: 4, attempts: 2, history: [anAttempt(), anAttempt()] })
-    expect(nextCycle(cycle)).toEqual({ ...FIRST_CYCLE, number: 5 })
+    expect(nextCycle(cycle)).toStrictEqual({ ...FIRST_CYCLE, number: 5 })
   })
 
   test('keeps the trace of the last run of the cycle before', () => {
-    const history = [anAttempt({ trace: older }), anAttempt({ trace: last })]
+    const history = [older, older, last].map((trace) => anAttempt({ trace }))
     expect(nextCycle(aCycle({ number: 1, history, trace: '00-c' })).trace).toBe(last)
   })
 
   test('keeps an older trace when the last cycle has no failure with a trace', () => {
-    expect(nextCycle(aCycle({ history: [anAttempt()], trace: older })).trace).toBe(older)
+    for (const history of [[anAttempt()], []])
+      expect(nextCycle(aCycle({ history, trace: older })).trace).toBe(older)
   })
 })

@@ -30,6 +30,11 @@ describe('detectors hide', () => {
     ['de89 3704 0044 0532 0130 00', '[hidden: IBAN]'],
     ['ID12 FROM ACCOUNT DE89370400440532013000', 'ID12 FROM ACCOUNT [hidden: IBAN]'],
     [
+      'the transfer was sent to account DE89370400440532013000.',
+      'the transfer was sent to account [hidden: IBAN].',
+    ],
+    ['NO9386011117947', '[hidden: IBAN]'], // the shortest
+    [
       'a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b',
       'a [hidden: private key] b',
     ],
@@ -50,6 +55,8 @@ describe('detectors hide', () => {
     'position 52.5200065999999',
     'api key is missing',
     'DE89 is not an account',
+    'account DE89.',
+    'order 14111111111111110 not found', // the check digit of a card, but no card begins with 1
     '550e8400-e29b-41d4-a716-446655440000',
     '2026-11-18 2026-11-17 10:00',
     '',

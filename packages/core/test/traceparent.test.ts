@@ -21,6 +21,7 @@ it('reads a later version and ignores its other fields, but does not store it', 
 it.each([
   undefined,
   7,
+  [`00-${TRACE}-${SPAN}-01`],
   '',
   `00-${TRACE}-${SPAN}`,
   `00-${TRACE}-${SPAN}-01-more`,
