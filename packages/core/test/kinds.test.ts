@@ -117,7 +117,7 @@ describe('the kinds of a body', () => {
 
   test('include a path without its numbers', () => {
     expect(kindsWith({ body: { path: ['lines', 3, 'price'] } })).toEqual(['path: lines/price'])
-    const steps = [...'abcdefghij']
+    const steps = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
     expect(kindsWith({ body: { path: steps } })).toEqual(['path: a/b/c/d/e/f/g/h/i'])
   })
 
