@@ -14,6 +14,9 @@ export interface SchemaMigrations extends SchemaInfo {
 /** One process migrates at a time, whatever the schema. No other lock of Redrive has this number. */
 const LOCK = 'pg_advisory_xact_lock(7265647269766505)'
 
+/** The table of the applied migrations. Quoted, because the name of the schema can be a reserved word. */
+const ledgerOf = ({ name }: Pick<SchemaInfo, 'name'>): string => `"${name}".migration`
+
 /** A migration must see what another process committed while this one waited for the lock. */
 const BEGIN = 'begin isolation level read committed'
 
@@ -58,13 +61,13 @@ async function applyMissing(run: RunSql, schema: SchemaMigrations): Promise<read
   const missing = await missingIn(run, schema)
   for (const name of missing) {
     await run(schema.migrations[name] as string)
-    await run(`insert into ${schema.name}.migration (name) values ($1)`, [name])
+    await run(`insert into ${ledgerOf(schema)} (name) values ($1)`, [name])
   }
   return missing
 }
 
 async function missingIn(run: RunSql, schema: SchemaMigrations): Promise<readonly string[]> {
-  const applied = await run<{ name: string }>(`select name from ${schema.name}.migration`)
+  const applied = await run<{ name: string }>(`select name from ${ledgerOf(schema)}`)
   const names = new Set(applied.map(({ name }) => name))
   return Object.keys(schema.migrations).filter((name) => !names.has(name))
 }
@@ -75,7 +78,7 @@ export async function missingMigrations(
   schema: SchemaMigrations,
 ): Promise<readonly string[]> {
   const run = runSqlOn(pool, explainErrors(schema))
-  const [ledger] = await run(`select where to_regclass('${schema.name}.migration') is not null`)
+  const [ledger] = await run(`select where to_regclass('${ledgerOf(schema)}') is not null`)
   return ledger === undefined ? Object.keys(schema.migrations) : missingIn(run, schema)
 }
 
@@ -100,23 +103,19 @@ const createLedger = ({ name }: SchemaInfo): string => `do $ledger$ begin
 ${SET_ALL}
 perform ${LOCK};
 if not exists (select from pg_namespace where nspname = '${name}') then
-  create schema ${name};
+  create schema "${name}";
 end if;
 if not exists (select from pg_tables where schemaname = '${name}' and tablename = 'migration') then
-  create table ${name}.migration (name text primary key, applied_at timestamptz not null default now());
+  create table ${ledgerOf({ name })} (name text primary key, applied_at timestamptz not null default now());
 end if;
 end $ledger$;
 `
 
-const applyOnce = (
-  { name: schema }: SchemaInfo,
-  name: string,
-  sql: string,
-): string => `do $migration$ begin
+const applyOnce = (schema: SchemaInfo, name: string, sql: string): string => `do $migration$ begin
 ${SET_ALL}
 perform ${LOCK};
-if exists (select from ${schema}.migration where name = '${name}') then return; end if;
-insert into ${schema}.migration (name) values ('${name}');
+if exists (select from ${ledgerOf(schema)} where name = '${name}') then return; end if;
+insert into ${ledgerOf(schema)} (name) values ('${name}');
 execute $sql$${sql}$sql$;
 end $migration$;
 `

@@ -9,9 +9,10 @@ import {
 } from '@redrive/postgres-internal'
 import type { Pool, PoolClient } from 'pg'
 import { type BatchKeys, batched } from './inbox-batches.ts'
-import { BATCH_KEYS, enter } from './inbox-keys.ts'
+import { batchKeys, keyEntry } from './inbox-keys.ts'
 import { readPool, RETENTION } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
+import { inSchema, readSchema, schemaOf } from './schema.ts'
 import { beginFor, DELETE_OLD_KEYS, HANDLED } from './sql/inbox.ts'
 
 /** Options of every inbox. */
@@ -21,6 +22,8 @@ export interface CommonInboxOptions {
    * would take effect twice. Default '30d'.
    */
   readonly retention?: Duration
+  /** The schema of the inbox, as given to `migrate`. Default 'redrive'. */
+  readonly schema?: string
 }
 
 /** Options for `pg`. The handler receives the client of the transaction as `context.tx`. */
@@ -48,13 +51,15 @@ export interface AnyInboxOptions<Tx> extends CommonInboxOptions {
 const RETENTION_MS = 2_592_000_000
 
 /**
- * Creates an inbox in the table `redrive.event_handled`. The key and the effects of the handler are written in
+ * Creates an inbox in the table `event_handled` of the schema. The key and the effects of the handler are written in
  * one transaction, so both happen or neither does. A second delivery with the same key waits for the first.
  */
 export function postgresInbox(options: PgInboxOptions): Inbox<PoolClient>
 export function postgresInbox<Tx>(options: AnyInboxOptions<Tx>): Inbox<Tx>
 export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>): Inbox<Tx> {
-  const { retentionMs, batch } = readInboxOptions(options)
+  const { retentionMs, batch, schema } = readInboxOptions(options)
+  const enter = keyEntry(schema)
+  const deleteOldKeys = inSchema(DELETE_OLD_KEYS, schema)
   // With a pool, Tx is PoolClient, as the overload declares.
   const { transaction, query } =
     'pool' in options ? (optionsForPool(options.pool) as unknown as AnyInboxOptions<Tx>) : options
@@ -69,7 +74,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
     while (deleted >= KEYS_PER_STEP) {
       const startedAt = performance.now()
       await transaction(async (tx) => {
-        const [row] = await rowsOf<{ deleted: string | number }>(query(tx), DELETE_OLD_KEYS, [
+        const [row] = await rowsOf<{ deleted: string | number }>(query(tx), deleteOldKeys, [
           consumer,
           retentionMs,
         ])
@@ -117,7 +122,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
           transactions,
           transaction,
           // Only with a pool, so Tx is PoolClient.
-          keys: BATCH_KEYS as unknown as BatchKeys<Tx>,
+          keys: batchKeys(schema) as unknown as BatchKeys<Tx>,
           handleAlone,
         })
   return {
@@ -134,6 +139,7 @@ export function postgresInbox<Tx>(options: PgInboxOptions | AnyInboxOptions<Tx>)
 function readInboxOptions(options: unknown): {
   readonly retentionMs: number
   readonly batch: number
+  readonly schema: string
 } {
   return readOptions('postgresInbox()', options, (top) => {
     const isAny = top.raw('transaction') !== undefined || top.raw('query') !== undefined
@@ -143,7 +149,7 @@ function readInboxOptions(options: unknown): {
     } else readPool(top)
     const retentionMs = top.duration('retention', RETENTION_MS, { ...RETENTION, min: 1 })
     const batch = isAny ? 1 : top.integer('batch', 1, BATCH)
-    return { retentionMs, batch }
+    return { retentionMs, batch, schema: readSchema(top) }
   })
 }
 
@@ -168,7 +174,7 @@ function isSerializationFailure(error: unknown): boolean {
 /** Thrown to roll the transaction back. */
 const NOT_NEW = new Error('The key was handled before.')
 
-/** 10,000 keys, the limit of `redrive.inbox_forget`: with as many deleted, there are probably more. */
+/** 10,000 keys, the limit of `inbox_forget`: with as many deleted, there are probably more. */
 const KEYS_PER_STEP = 10_000
 
 /** 1 hour. */
@@ -178,6 +184,8 @@ export interface HandledKeysQuery {
   /** Name of the consumer in the inbox: the option `name` of `consume`, or the source without it. */
   readonly consumer: string
   readonly keys: readonly string[]
+  /** The schema of the inbox. Default 'redrive'. */
+  readonly schema?: string
 }
 
 /**
@@ -186,9 +194,10 @@ export interface HandledKeysQuery {
  */
 export async function handledKeys(
   pool: Pool,
-  { consumer, keys }: HandledKeysQuery,
+  { consumer, keys, schema }: HandledKeysQuery,
 ): Promise<ReadonlySet<string>> {
-  const rows = await rowsOf<{ key: string }>(pool, HANDLED, [consumer, keys])
+  const text = inSchema(HANDLED, schemaOf('handledKeys()', schema))
+  const rows = await rowsOf<{ key: string }>(pool, text, [consumer, keys])
   return new Set(rows.map(({ key }) => key))
 }
 

@@ -8,7 +8,7 @@ export {
   postgresInbox,
 } from './inbox.ts'
 export { type MaintenanceResult, type MaintainOptions, maintain } from './maintain.ts'
-export { migrate, migrationSql, missingMigrations } from './migrate.ts'
+export { migrate, migrationSql, missingMigrations, type SchemaOptions } from './migrate.ts'
 export type { PostgresOptions } from './options.ts'
 export { type Outbox, type OutboxEvent, type OutboxOptions, outbox } from './outbox.ts'
 export {

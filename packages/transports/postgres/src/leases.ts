@@ -5,13 +5,13 @@ import { runStatement } from './statement.ts'
 
 /** Renews leases. Returns the deliveries that have another owner now. */
 export async function renewLeases(
-  { pool, leaseMs }: ResolvedOptions,
+  options: ResolvedOptions,
   deliveries: readonly PostgresDelivery[],
 ): Promise<readonly PostgresDelivery[]> {
   if (deliveries.length === 0) return []
   const ids = deliveries.map(({ id }) => id)
   const tokens = deliveries.map(({ token }) => token)
-  const rows = await runStatement<[string]>(pool, RENEW, [ids, tokens, leaseMs])
+  const rows = await runStatement<[string]>(options, RENEW, [ids, tokens, options.leaseMs])
   return staleAmong(
     deliveries,
     rows.map(([id]) => id),

@@ -7,6 +7,7 @@ import {
   MAINTENANCE_STEP,
   NO_TIMEOUT,
 } from './sql/maintain.ts'
+import { inSchema, schemaOf, type Tables } from './schema.ts'
 import { RETAIN } from './sql/transport.ts'
 import { runStatement } from './statement.ts'
 
@@ -20,6 +21,8 @@ export interface MaintainOptions {
   readonly deliveredRetention: Duration
   /** How long dead letters are kept. Operators must triage them within this time. */
   readonly deadLetterRetention: Duration
+  /** The schema of the outbox. Default 'redrive'. */
+  readonly schema?: string
 }
 
 export interface MaintenanceResult {
@@ -53,14 +56,15 @@ export async function maintain(
   signal?: AbortSignal,
 ): Promise<MaintenanceResult> {
   const keep = retentionOf(options)
+  const tables = { pool, schema: schemaOf('maintain()', options.schema) }
   const defaults = options.queue === undefined ? keep : [null, null]
-  if (options.queue !== undefined) await runStatement(pool, RETAIN, [options.queue, ...keep])
-  await runStatement(pool, DELETE_CONFIRMATIONS_OF_OLD, [])
+  if (options.queue !== undefined) await runStatement(tables, RETAIN, [options.queue, ...keep])
+  await runStatement(tables, DELETE_CONFIRMATIONS_OF_OLD, [])
   const count = { made: 0, dropped: 0, deleted: 0 }
   const skipped: string[] = []
   while (signal?.aborted !== true) {
     const startedAt = performance.now()
-    const [done, subject, amount] = await runStep(pool, [...defaults, skipped])
+    const [done, subject, amount] = await runStep(tables, [...defaults, skipped])
     if (done === null) break
     if (done === 'skipped') skipped.push(subject ?? '')
     if (done === 'made' || done === 'dropped') count[done] += 1
@@ -77,12 +81,14 @@ const INTERVAL_MS = 3_600_000
 /** Runs the maintenance now and every hour, until the signal aborts. */
 export function maintainHourly(
   pool: Pool,
-  options: MaintainOptions,
+  options: MaintainOptions & Pick<Tables, 'schema'>,
   { signal, onError }: { readonly signal: AbortSignal; readonly onError: (error: unknown) => void },
 ): void {
   const run = () => {
     maintain(pool, options, signal)
-      .then(({ skipped }) => (skipped.length > 0 ? verifyDaysAhead(pool) : undefined))
+      .then(({ skipped }) =>
+        skipped.length > 0 ? verifyDaysAhead({ pool, schema: options.schema }) : undefined,
+      )
       .catch((error: unknown) => {
         if (!signal.aborted) onError(error)
       })
@@ -96,12 +102,12 @@ export function maintainHourly(
 const MIN_DAYS_AHEAD = 2
 
 /** Throws when the partitions of the next days are missing. Their events would go to the default partition. */
-async function verifyDaysAhead(pool: Pool): Promise<void> {
-  const [[days] = ['8']] = await runStatement<[string]>(pool, DAYS_AHEAD, [])
+async function verifyDaysAhead(tables: Tables): Promise<void> {
+  const [[days] = ['8']] = await runStatement<[string]>(tables, DAYS_AHEAD, [])
   if (Number(days) > MIN_DAYS_AHEAD) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The outbox has partitions for ${Number(days) - 1} days after today only. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "redrive.outbox", then run maintain().`,
+    `The outbox has partitions for ${Number(days) - 1} days after today only. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "${tables.schema}.outbox", then run maintain().`,
   )
 }
 
@@ -112,12 +118,12 @@ function retentionOf({ deliveredRetention, deadLetterRetention }: MaintainOption
   throw new RedriveError('POLICY_INVALID', message)
 }
 
-async function runStep(pool: Pool, values: readonly unknown[]): Promise<Step> {
+async function runStep({ pool, schema }: Tables, values: readonly unknown[]): Promise<Step> {
   const work = async (client: PoolClient) => {
     await queryInTime(client, NO_TIMEOUT)
     const [step = [null, null, null]] = await queryInTime<Step>(
       client,
-      MAINTENANCE_STEP,
+      inSchema(MAINTENANCE_STEP, schema),
       values,
       STEP_MS,
     )

@@ -1,6 +1,7 @@
 import type { Duration } from '@redrive/core'
 import { type Check, named, readOptions, type Section, withMethods } from '@redrive/core/internal'
 import type { Pool } from 'pg'
+import { readSchema, type Tables } from './schema.ts'
 
 export interface PostgresOptions {
   /**
@@ -26,10 +27,11 @@ export interface PostgresOptions {
   readonly deliveredRetention?: Duration
   /** Whether to create and drop partitions every hour. If the role may not do this, use `false` and call `maintain` yourself. Default `true`. */
   readonly maintain?: boolean
+  /** The schema of the outbox, as given to `migrate`. Default 'redrive'. */
+  readonly schema?: string
 }
 
-export interface ResolvedOptions {
-  readonly pool: Pool
+export interface ResolvedOptions extends Tables {
   readonly queue: string
   readonly order: 'none' | 'lane'
   readonly leaseMs: number
@@ -72,6 +74,7 @@ export function resolveOptions(options: PostgresOptions): ResolvedOptions {
       isListening: top.boolean('listen', true),
       deliveredRetentionMs: top.duration('deliveredRetention', DELIVERED_RETENTION_MS, RETENTION),
       isMaintaining: top.boolean('maintain', true),
+      schema: readSchema(top),
     }
   })
 }
@@ -90,13 +93,13 @@ export const readQueue = (top: Section): string =>
 /** Options of `postgres()` that `postgresSource()` and `postgresSink()` do not use. A program may pass one object to all. */
 const OF_TRANSPORT = ['order', 'lease', 'listen', 'deliveredRetention', 'maintain']
 
-/** Reads pool and queue, for the calls that need nothing else. */
-export function readPoolAndQueue(
+/** Reads what the calls need that have no other options. */
+export function readQueueOptions(
   call: string,
   options: unknown,
-): Pick<ResolvedOptions, 'pool' | 'queue'> {
+): Pick<ResolvedOptions, 'pool' | 'schema' | 'queue'> {
   return readOptions(call, options, (top) => {
     for (const key of OF_TRANSPORT) top.raw(key)
-    return { pool: readPool(top), queue: readQueue(top) }
+    return { pool: readPool(top), queue: readQueue(top), schema: readSchema(top) }
   })
 }

@@ -5,6 +5,7 @@ import { explained } from './explain.ts'
 import { POOL, readQueue } from './options.ts'
 import { type Queryable, rowsOf } from './queryable.ts'
 import { WAKE_CHANNEL } from './notify.ts'
+import { inSchema, readSchema } from './schema.ts'
 import { ADD, NOTIFY } from './sql/outbox.ts'
 
 /** An event that is published if and only if the transaction commits. */
@@ -29,6 +30,8 @@ export interface OutboxOptions {
   readonly queue: string
   /** Pool for the notification of `wake`. Never the connection of the transaction: NOTIFY would serialize commits. Default: none; consumers poll. */
   readonly pool?: Pool
+  /** The schema of the outbox, as given to `migrate`. Default 'redrive'. */
+  readonly schema?: string
 }
 
 export interface Outbox {
@@ -49,10 +52,12 @@ const WAKE_MS = 10
 
 /** Creates the producer of a queue. */
 export function outbox(options: OutboxOptions): Outbox {
-  const { queue, pool } = readOptions('outbox()', options, (top) => ({
+  const { queue, pool, schema } = readOptions('outbox()', options, (top) => ({
     queue: readQueue(top),
     pool: top.ifGiven<Pool>('pool', POOL),
+    schema: readSchema(top),
   }))
+  const add = inSchema(ADD, schema)
   let timer: NodeJS.Timeout | undefined
 
   async function addMany(
@@ -62,9 +67,9 @@ export function outbox(options: OutboxOptions): Outbox {
     if (events.length === 0) return []
     const rows = JSON.stringify(events.map(toRow))
     try {
-      return (await rowsOf<{ id: string }>(tx, ADD, [queue, rows])).map(({ id }) => id)
+      return (await rowsOf<{ id: string }>(tx, add, [queue, rows])).map(({ id }) => id)
     } catch (error) {
-      throw explained(error)
+      throw explained(error, schema)
     }
   }
 

@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import type { OutboundEvent, Sink } from '@redrive/runtime'
 import type { Pool } from 'pg'
 import { explained } from './explain.ts'
-import { readPoolAndQueue } from './options.ts'
+import { readQueueOptions } from './options.ts'
 import { outbox, type Outbox, toRow } from './outbox.ts'
+import type { Tables } from './schema.ts'
 import { ADD_ONCE } from './sql/outbox.ts'
 import { runStatement } from './statement.ts'
 
@@ -12,6 +13,8 @@ export interface PostgresSinkOptions {
   readonly pool: Pool
   /** The queue; consumers use the same name. */
   readonly queue: string
+  /** The schema of the outbox. Default 'redrive'. */
+  readonly schema?: string
 }
 
 /** 500: one statement carries this number without a noticeable delay. */
@@ -21,13 +24,13 @@ const BATCH = 500
 export class PostgresSink implements Sink {
   readonly name: string
   readonly batch: number = BATCH
-  readonly #pool: Pool
+  readonly #tables: Tables
   readonly #outbox: Outbox
 
   constructor(options: PostgresSinkOptions) {
-    const { pool, queue } = readPoolAndQueue('postgresSink()', options)
-    this.#pool = pool
-    this.#outbox = outbox({ queue, pool })
+    const { queue, ...tables } = readQueueOptions('postgresSink()', options)
+    this.#tables = tables
+    this.#outbox = outbox({ queue, ...tables })
     this.name = `postgres ${queue}`
   }
 
@@ -52,9 +55,9 @@ export class PostgresSink implements Sink {
     const onAbort = () => reject(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     try {
-      await Promise.race([runStatement(this.#pool, text, values), aborted])
+      await Promise.race([runStatement(this.#tables, text, values), aborted])
     } catch (error) {
-      throw explained(error)
+      throw explained(error, this.#tables.schema)
     } finally {
       signal.removeEventListener('abort', onAbort)
     }

@@ -8,7 +8,8 @@ import type {
   ReplayMessage,
 } from '@redrive/runtime'
 import type { Pool } from 'pg'
-import { readPoolAndQueue } from './options.ts'
+import { readQueueOptions } from './options.ts'
+import { inSchema, type Tables } from './schema.ts'
 import { rowsOf } from './queryable.ts'
 import { type ClaimedRow, endIn, toDelivery } from './delivery.ts'
 import {
@@ -30,31 +31,33 @@ export interface PostgresSourceOptions {
   readonly pool: Pool
   /** The queue whose dead letters are drained. */
   readonly queue: string
+  /** The schema of the outbox. Default 'redrive'. */
+  readonly schema?: string
 }
 
 /** The control plane's access to a queue, whose dead letters are rows with a status. */
 export class PostgresSource implements DeadLetterSource {
   readonly source: string
   readonly replay = 'in_place'
-  readonly #pool: Pool
+  readonly #tables: Tables
   /** Functions that return the leased rows. */
   readonly #open = new Set<() => Promise<void>>()
 
   constructor(options: PostgresSourceOptions) {
-    const { pool, queue } = readPoolAndQueue('postgresSource()', options)
+    const { queue, ...tables } = readQueueOptions('postgresSource()', options)
     this.source = queue
-    this.#pool = pool
+    this.#tables = tables
   }
 
   async drain({ limit }: { readonly limit: number }): Promise<DrainedBatch> {
-    const rows = await runStatement<DrainedRow>(this.#pool, DRAIN, [this.source, limit])
+    const rows = await runStatement<DrainedRow>(this.#tables, DRAIN, [this.source, limit])
     const values = [rows.map(([id]) => id), rows.map(([, token]) => token)]
     const deadLetters = rows.map((row) => this.#read(row))
     return { deadLetters, ...this.#endActions(values, { release: RELEASE, abandon: ABANDON }) }
   }
 
   async confirmations({ limit }: { readonly limit: number }): Promise<ConfirmationBatch> {
-    const rows = await runStatement<ConfirmationRow>(this.#pool, CONFIRMATIONS, [
+    const rows = await runStatement<ConfirmationRow>(this.#tables, CONFIRMATIONS, [
       this.source,
       limit,
     ])
@@ -74,7 +77,7 @@ export class PostgresSource implements DeadLetterSource {
   #endActions(values: unknown[], { release, abandon }: EndStatements): EndActions {
     const end = async (text: string) => {
       if (!this.#open.has(returnToSource)) return
-      await runStatement(this.#pool, text, values)
+      await runStatement(this.#tables, text, values)
       this.#open.delete(returnToSource)
     }
     const returnToSource = () => end(abandon)
@@ -124,13 +127,19 @@ export class PostgresSource implements DeadLetterSource {
       },
     }
     const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    await runStatement(this.#pool, REPLAY, [id, replayId, JSON.stringify(copy), REPLAYED_BY, body])
+    await runStatement(this.#tables, REPLAY, [
+      id,
+      replayId,
+      JSON.stringify(copy),
+      REPLAYED_BY,
+      body,
+    ])
   }
 
   /** Makes the rows of these dead letters waiting again. They did not change since they were drained. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     const ids = deadLetters.map(({ delivery }) => delivery.id)
-    const found = await runStatement<[string]>(this.#pool, PUT_BACK, [this.source, ids])
+    const found = await runStatement<[string]>(this.#tables, PUT_BACK, [this.source, ids])
     const known = new Set(found.map(([id]) => id))
     const gone = ids.filter((id) => !known.has(id))
     if (gone.length === 0) return
@@ -141,13 +150,17 @@ export class PostgresSource implements DeadLetterSource {
   }
 
   async depth(): Promise<number> {
-    const [row] = await rowsOf<{ depth: number }>(this.#pool, DEPTH, [this.source])
-    return row?.depth ?? 0
+    return this.#count(DEPTH)
   }
 
   /** Returns the number of due events: the lag of the consumers. */
   async lag(): Promise<number> {
-    const [row] = await rowsOf<{ depth: number }>(this.#pool, LAG, [this.source])
+    return this.#count(LAG)
+  }
+
+  async #count(text: string): Promise<number> {
+    const { pool, schema } = this.#tables
+    const [row] = await rowsOf<{ depth: number }>(pool, inSchema(text, schema), [this.source])
     return row?.depth ?? 0
   }
 

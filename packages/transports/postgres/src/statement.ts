@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   inTransaction,
   type NamedStatement,
@@ -7,6 +8,7 @@ import {
   sqlStateOf,
 } from '@redrive/postgres-internal'
 import type { Pool } from 'pg'
+import { inSchema, type Tables } from './schema.ts'
 
 const READ_COMMITTED = 'read committed'
 const BEGIN = `begin isolation level ${READ_COMMITTED}`
@@ -23,7 +25,15 @@ const ISOLATION = `select pg_catalog.current_setting('transaction_isolation')`
  * Runs a statement at the isolation level "read committed". Claims depend on it: after waiting for a lock they
  * must see what was committed meanwhile. With another default, the statement gets an explicit transaction.
  */
-export async function runStatement<R extends unknown[]>(
+export function runStatement<R extends unknown[]>(
+  { pool, schema }: Tables,
+  text: string,
+  values: readonly unknown[],
+): Promise<readonly R[]> {
+  return run<R>(pool, inSchema(text, schema), values)
+}
+
+async function run<R extends unknown[]>(
   pool: Pool,
   statement: string | NamedStatement,
   values: readonly unknown[],
@@ -41,18 +51,31 @@ export async function runStatement<R extends unknown[]>(
  * and all later statements of the pool are sent as text.
  */
 export async function runPrepared<R extends unknown[]>(
-  pool: Pool,
-  statement: NamedStatement,
+  { pool, schema }: Tables,
+  text: string,
   values: readonly unknown[],
 ): Promise<readonly R[]> {
-  if (unprepared.has(pool)) return runStatement<R>(pool, statement.text, values)
+  const statement = prepared(inSchema(text, schema))
+  if (unprepared.has(pool)) return run<R>(pool, statement.text, values)
   try {
-    return await runStatement<R>(pool, statement, values)
+    return await run<R>(pool, statement, values)
   } catch (error) {
     if (!NOT_PREPARED.has(sqlStateOf(error) ?? '')) throw error
     unprepared.add(pool)
-    return runStatement<R>(pool, statement.text, values)
+    return run<R>(pool, statement.text, values)
   }
+}
+
+/** Prepared statements by text. */
+const statements = new Map<string, NamedStatement>()
+
+function prepared(text: string): NamedStatement {
+  const known = statements.get(text)
+  if (known !== undefined) return known
+  const hash = createHash('sha256').update(text).digest('hex').slice(0, 16)
+  const statement = { name: `redrive_outbox_${hash}`, text }
+  statements.set(text, statement)
+  return statement
 }
 
 /**

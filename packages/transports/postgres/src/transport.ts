@@ -72,7 +72,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   async open(needs?: TransportNeeds): Promise<void> {
     this.#handler = needs?.handler
-    await verifySchema(this.#options.pool)
+    await verifySchema(this.#options)
     await this.#compareClocks()
     await this.#storeRetention(needs)
     if (this.#options.isMaintaining) this.#maintainHourly(needs)
@@ -80,19 +80,20 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
 
   async #compareClocks(): Promise<void> {
     const sentAt = processTime()
-    const [row] = await runStatement<[string]>(this.#options.pool, CLOCK, [])
+    const [row] = await runStatement<[string]>(this.#options, CLOCK, [])
     if (row !== undefined) this.#clock.observe(sentAt, Number(row[0]), processTime())
   }
 
   async #storeRetention(needs: TransportNeeds | undefined): Promise<void> {
-    const { pool, queue, deliveredRetentionMs } = this.#options
+    const { queue, deliveredRetentionMs } = this.#options
     const keepFailedMs = needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER
-    await runStatement(pool, RETAIN, [queue, deliveredRetentionMs, keepFailedMs])
+    await runStatement(this.#options, RETAIN, [queue, deliveredRetentionMs, keepFailedMs])
   }
 
   #maintainHourly(needs: TransportNeeds | undefined): void {
-    const { pool, queue, deliveredRetentionMs } = this.#options
+    const { pool, schema, queue, deliveredRetentionMs } = this.#options
     const retention = {
+      schema,
       queue,
       deliveredRetention: deliveredRetentionMs,
       deadLetterRetention: needs?.deadLetterRetentionMs ?? Number.MAX_SAFE_INTEGER,

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { Enactment } from '@redrive/runtime'
 import type { ClaimedRow, PostgresDelivery } from './delivery.ts'
 import { type Change, encodeChanges } from './enact.ts'
@@ -33,16 +32,12 @@ export interface TurnResult {
   readonly nextLane: string
 }
 
-const PREPARED_TURN = {
-  name: `redrive_outbox_turn_${createHash('sha256').update(TURN).digest('hex').slice(0, 16)}`,
-  text: TURN,
-}
-
 /** Sends a turn to the database. */
 export async function sendTurn(
-  { pool, queue, order, leaseMs, isListening }: ResolvedOptions,
+  options: ResolvedOptions,
   { pending, maxRows, watermark, afterLane }: Turn,
 ): Promise<TurnResult> {
+  const { queue, order, leaseMs, isListening } = options
   const done = pending.filter(({ change }) => change === undefined)
   const changes = pending.flatMap(({ change }) => change ?? [])
   const values = [
@@ -56,9 +51,8 @@ export async function sendTurn(
     order === 'lane' ? afterLane : null,
   ]
   // Without LISTEN, a pooler is between, and the next statement can run on another connection.
-  const rows = isListening
-    ? await runPrepared<ClaimedRow>(pool, PREPARED_TURN, values)
-    : await runStatement<ClaimedRow>(pool, TURN, values)
+  const run = isListening ? runPrepared<ClaimedRow> : runStatement<ClaimedRow>
+  const rows = await run(options, TURN, values)
   const claimed = rows.filter(([, token]) => token !== null)
   // A row without a token is a notice: a delivery with another owner, or the lane of the next claim.
   const notices = claimed.length === rows.length ? [] : rows.filter(([, token]) => token === null)

@@ -1,10 +1,22 @@
 import { Pool } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { outbox, postgres, postgresInbox, postgresSink, postgresSource } from '../src/index.ts'
+import {
+  handledKeys,
+  maintain,
+  migrate,
+  migrationSql,
+  outbox,
+  postgres,
+  postgresInbox,
+  postgresSink,
+  postgresSource,
+} from '../src/index.ts'
 
 const POOL =
   "pool: expected a Pool of 'pg' such as new Pool({ connectionString: process.env.DATABASE_URL })"
 const QUEUE = 'queue: expected the name of a queue'
+const SCHEMA =
+  "schema: expected the name of a schema with at most 63 lower-case letters, digits and '_', which does not start with 'pg_'"
 
 const invalid = (call: string, ...problems: readonly string[]): unknown =>
   expect.objectContaining({
@@ -22,7 +34,8 @@ describe('the options of PostgreSQL', () => {
       listen: 'yes',
       deliveredRetention: 'x',
       maintain: 1,
-      schema: 'redrive',
+      schema: 'Orders',
+      database: 'x',
     }
     expect(() => postgres(options as never)).toThrow(
       invalid(
@@ -34,7 +47,8 @@ describe('the options of PostgreSQL', () => {
         "listen: expected true or false, got 'yes'",
         "deliveredRetention: expected a duration from 0ms to 3650d such as '250ms', '5s' or '2m', got 'x'",
         'maintain: expected true or false, got 1',
-        'schema: unknown option; known options: deliveredRetention, lease, listen, maintain, order, pool, queue',
+        `${SCHEMA}, got 'Orders'`,
+        'database: unknown option; known options: deliveredRetention, lease, listen, maintain, order, pool, queue, schema',
       ),
     )
   })
@@ -64,4 +78,19 @@ describe('the options of PostgreSQL', () => {
       invalid('postgresInbox()', 'transaction: expected a function, got nothing'),
     )
   })
+
+  it.each(['', 'Orders', 'pg_orders', 'orders.outbox', 'orders"', '1st', 'o'.repeat(64)])(
+    'reject the schema %j, whose name would need other quotes or is reserved',
+    async (schema) => {
+      const pool = new Pool()
+      expect(() => outbox({ queue: 'orders', schema })).toThrow(SCHEMA)
+      expect(() => postgresInbox({ pool, schema })).toThrow(SCHEMA)
+      expect(() => migrationSql({ schema })).toThrow(SCHEMA)
+      await expect(migrate(pool, { schema })).rejects.toThrow(SCHEMA)
+      await expect(handledKeys(pool, { consumer: 'c', keys: [], schema })).rejects.toThrow(SCHEMA)
+      await expect(
+        maintain(pool, { deliveredRetention: '1d', deadLetterRetention: '1d', schema }),
+      ).rejects.toThrow(SCHEMA)
+    },
+  )
 })

@@ -18,7 +18,7 @@ import { deadLetter, onRig, type Rig, refusal, settle } from './rig.ts'
 import { poolOn } from './services.ts'
 
 /** All migrations, in order. */
-const RELEASED = [
+export const RELEASED = [
   '0001-outbox',
   '0002-functions',
   '0003-replays',
@@ -30,7 +30,7 @@ const RELEASED = [
 ]
 
 /** Every object of the schema, as text, to compare two ways of creating it. */
-const CATALOG = `
+export const CATALOG = `
 with own as (
   select c.* from pg_class c where c.relnamespace = 'redrive'::regnamespace and c.relkind in ('r', 'p', 'v', 'S', 'i', 'I', 'c')
 )
@@ -131,7 +131,7 @@ export function schema(url: string, pool: Pool): void {
         const { url: own } = await emptyDatabase(rig, url)
         const pools = [1, 2, 3].map(() => poolOn(own, 2))
         rig.atEnd(() => Promise.all(pools.map((each) => each.end())))
-        const applied = await Promise.all(pools.map(migrate))
+        const applied = await Promise.all(pools.map((each) => migrate(each)))
         expect(applied.filter(({ length }) => length === 0)).toHaveLength(2)
         expect(applied.flat()).toEqual(RELEASED)
         const ids = await Promise.all(

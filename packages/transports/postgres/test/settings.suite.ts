@@ -114,7 +114,9 @@ export function settings(url: string, pool: Pool): void {
         await on(async (rig) => {
           const own = poolWith(rig, url, 'default_transaction_isolation', level)
           const statement = `select current_setting('transaction_isolation')`
-          expect(await runStatement(own, statement, [])).toEqual([['read committed']])
+          expect(await runStatement({ pool: own, schema: 'redrive' }, statement, [])).toEqual([
+            ['read committed'],
+          ])
           expect((await own.query(statement)).rows).toEqual([{ current_setting: level }])
         })()
       },

@@ -3,6 +3,7 @@ import type { Transport } from '@redrive/runtime'
 import type { SentMessage, TransportFault, TransportFixture } from '@redrive/testing'
 import type { Pool, PoolClient } from 'pg'
 import { type PostgresOptions, outbox, postgres, postgresSource } from '../src/index.ts'
+import { DEFAULT_SCHEMA, inSchema, type Tables } from '../src/schema.ts'
 
 export interface PostgresWorld extends TransportFixture {
   readonly queue: string
@@ -16,7 +17,8 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
   const queue = `orders-${randomUUID()}`
   const processes = new Map<Transport, Process>()
   let isRefusing = true
-  const orders = outbox({ queue })
+  const { schema = DEFAULT_SCHEMA } = defaults
+  const orders = outbox({ queue, schema })
 
   function send({ bytes, key, headers, contentType, type, lane }: SentMessage) {
     return orders.add(pool, {
@@ -30,7 +32,7 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
   }
 
   function transport(fault?: TransportFault, options: Partial<PostgresOptions> = {}): Transport {
-    const process = new Process(pool, fault, () => isRefusing)
+    const process = new Process({ pool, schema }, fault, () => isRefusing)
     const made = postgres({
       pool: process.pool,
       queue,
@@ -53,12 +55,9 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
     stealOwnership: (of) => processes.get(of)?.loseLeases(),
     dropResponse: (of) => processes.get(of)?.dropResponse(),
     cannot: CANNOT,
-    source: () => postgresSource({ pool, queue }),
+    source: () => postgresSource({ pool, queue, schema }),
     async backlog() {
-      const { rows } = await pool.query<{ count: number }>(
-        'select count(*)::integer as count from redrive.outbox where queue = $1 and due_at is not null',
-        [queue],
-      )
+      const { rows } = await pool.query<{ count: number }>(inSchema(BACKLOG, schema), [queue])
       return rows[0]?.count ?? 0
     },
     async crash(of) {
@@ -69,11 +68,14 @@ export function postgresWorld(pool: Pool, defaults: Partial<PostgresOptions> = {
     },
     async close() {
       for (const table of ['outbox', 'replay_confirmation']) {
-        await pool.query(`delete from redrive.${table} where queue = $1`, [queue])
+        await pool.query(inSchema(`delete from redrive.${table} where queue = $1`, schema), [queue])
       }
     },
   }
 }
+
+const BACKLOG =
+  'select count(*)::integer as count from redrive.outbox where queue = $1 and due_at is not null'
 
 /** 1 s: the shortest lease that a transport accepts. */
 const SHORT_LEASE_MS = 1_000
@@ -91,12 +93,13 @@ class Process {
   readonly #clients = new Set<PoolClient>()
   readonly #tokens = new Set<string>()
   readonly #asking = new Set<Promise<unknown>>()
-  readonly #own: Pool
+  readonly #own: Tables
   #isAlive = true
   #isResponseDropped = false
 
-  constructor(pool: Pool, fault: TransportFault | undefined, isRefusing: () => boolean) {
-    this.#own = pool
+  constructor(own: Tables, fault: TransportFault | undefined, isRefusing: () => boolean) {
+    this.#own = own
+    const { pool } = own
     this.#fault = fault
     this.#isRefusing = isRefusing
     // A pool with observed connections of the shared pool.
@@ -111,19 +114,18 @@ class Process {
     for (const client of this.#clients) client.release(true)
     this.#clients.clear()
     // The server cannot notice the crash; the lease expires. It is expired here to save time.
-    await this.#own.query(
-      `update redrive.outbox set lease_until = now() where status = 'in_flight' and lease_token = any($1::bigint[])`,
-      [[...this.#tokens]],
-    )
+    await this.#changeClaimed('lease_until = now()')
   }
 
   /** Expires its leases and changes the tokens, so that it cannot renew them. */
   async loseLeases(): Promise<void> {
-    await this.#own.query(
-      `update redrive.outbox set lease_until = now(), lease_token = nextval('redrive.lease_token')
-         where status = 'in_flight' and lease_token = any($1::bigint[])`,
-      [[...this.#tokens]],
-    )
+    await this.#changeClaimed(`lease_until = now(), lease_token = nextval('redrive.lease_token')`)
+  }
+
+  async #changeClaimed(changes: string): Promise<void> {
+    const { pool, schema } = this.#own
+    const text = `update redrive.outbox set ${changes} where status = 'in_flight' and lease_token = any($1::bigint[])`
+    await pool.query(inSchema(text, schema), [[...this.#tokens]])
   }
 
   /** Commits the next hand-off, but loses its answer. */
