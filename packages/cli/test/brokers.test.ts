@@ -76,6 +76,21 @@ describe('the brokers of a config', () => {
     ])
   })
 
+  test('have the schema of the outbox, also in the database of the server', async () => {
+    const url = 'postgres://redrive@db/other'
+    const found = await brokersIn(
+      await config({
+        events: { postgres: { queue: 'events', schema: 'shop' } },
+        others: { postgres: { url, queue: 'events', schema: 'billing' } },
+      }),
+    )
+    expect(found.flatMap(({ postgres = [] }) => postgres)).toEqual([
+      { url: 'postgres://redrive@db/redrive', outboxSchema: 'shop' },
+      { url, outboxSchema: 'billing' },
+      { url: 'postgres://redrive@db/redrive' },
+    ])
+  })
+
   test('are one for all queues of SQS in a region', async () => {
     const found = await brokersIn(
       await config({

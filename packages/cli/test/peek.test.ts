@@ -311,6 +311,15 @@ describe('PostgreSQL', () => {
     )
     expect(await everything()).toEqual(before)
   })
+
+  test('reads the outbox in the schema of the address', async () => {
+    await migrate(pool, { schema: 'order' })
+    await pool.query(`insert into "order".outbox (queue, status, due_at, failed_at, reason, key, payload, attempts)
+      values ('orders', 'failed', null, now(), 'gone', 'other', '', 1)`)
+    const { code, stdout } = await runChild(['peek', `${url}?schema=order`, 'orders', '--json'])
+    expect(code).toBe(0)
+    expect(json(stdout).messages.map(({ key }) => key)).toEqual(['other'])
+  })
 })
 
 test('prints the messages and a warning when the clean-up fails', async () => {

@@ -19,10 +19,14 @@ const literal = (text: string): string => {
 const identifier = (text: string): string =>
   /^[a-z_][a-z0-9_]*$/.test(text) ? text : `"${text.replaceAll('"', '""')}"`
 
-/** Quotes the name of a table. Only the table part may contain dots, because the schemas belong to Redrive. */
+/** Schemas whose names Redrive has chosen. Another one can be a reserved word. */
+const OWN_SCHEMA = /^redrive(_[a-z]+)?$/
+
+/** Quotes the name of a table or function. The name of a schema contains no dot. */
 function table(text: string): string {
   const [schema = '', ...name] = text.split('.')
-  return [schema, name.join('.')].map(identifier).join('.')
+  const quoted = OWN_SCHEMA.test(schema) ? schema : `"${schema.replaceAll('"', '""')}"`
+  return `${quoted}.${identifier(name.join('.'))}`
 }
 
 /** The quoting functions for placeholders in a fix: `{name}` for a shell, `{name:kind}` for others. */

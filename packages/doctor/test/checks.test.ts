@@ -322,8 +322,12 @@ const OF_POSTGRES: Table<PostgresFacts> = {
   ],
   'postgres.schema-missing': [expects({ schemas: ['redrive_server'] })],
   'postgres.schema-old': [
-    { schemas: [{ name: 'redrive', migrations: ['0001-outbox'] }] },
-    { schemas: [{ name: 'redrive_catalog', migrations: ['0001-tables'] }] },
+    { schemas: [{ schema: 'redrive', name: 'redrive', migrations: ['0001-outbox'] }] },
+    {
+      schemas: [
+        { schema: 'redrive_catalog', name: 'redrive_catalog', migrations: ['0001-tables'] },
+      ],
+    },
   ],
 }
 

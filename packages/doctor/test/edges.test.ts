@@ -309,7 +309,9 @@ describe('edge cases of PostgreSQL', () => {
   })
 
   it('does not call a schema old whose migrations it could not read', () => {
-    expect(postgres({ schemas: [{ name: 'redrive', migrations: [] }] })).toEqual([])
+    expect(postgres({ schemas: [{ schema: 'redrive', name: 'redrive', migrations: [] }] })).toEqual(
+      [],
+    )
   })
 
   it('says once what the session has from a database, and both when they differ', () => {

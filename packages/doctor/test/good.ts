@@ -135,15 +135,21 @@ export const POSTGRES: PostgresFacts = {
   transactionAge: 50_000_000,
   schemas: [
     {
+      schema: 'redrive',
       name: 'redrive',
       migrations: ['0001-outbox', '0002-functions', '0003-replays', '0008-turn'],
     },
-    { name: 'redrive_catalog', migrations: ['0001-tables', '0019-set-aside-replays'] },
-    { name: 'redrive_server', migrations: undefined },
+    {
+      schema: 'redrive_catalog',
+      name: 'redrive_catalog',
+      migrations: ['0001-tables', '0019-set-aside-replays'],
+    },
+    { schema: 'redrive_server', name: 'redrive_server', migrations: undefined },
   ],
   tables: [
     { name: 'redrive.outbox_default', liveRows: 20_000, deadRows: 15_000, isVacuumed: true },
   ],
+  outboxSchema: 'redrive',
   partitionDaysAhead: 8,
   catalogRetentionMs: 1_209_600_000,
   expects: {

@@ -1,3 +1,5 @@
+import { migrate } from '@redrive/postgres'
+import { Pool } from 'pg'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { findIn, POSTGRES_CHECKS, type PostgresOptions, readPostgres } from '../src/index.ts'
 import { type PostgresWorld, postgresWorld } from './postgres.world.ts'
@@ -120,6 +122,39 @@ export function postgresSuite(server: () => Promise<string>, always: readonly st
     await expect
       .poll(() => world.ids(options), { timeout: 20_000 })
       .toEqual([expected, ...always].sort())
+  })
+
+  it('checks the schema of the outbox that the address names', async () => {
+    const pool = new Pool({ connectionString: world.url, max: 2 })
+    await migrate(pool, { schema: 'order' })
+    await pool.end()
+    await world.run('drop schema redrive cascade')
+    const url = `${world.url}?schema=order`
+    const schemas = ['redrive', 'redrive_catalog'] as const
+    expect(await world.ids({ url, schemas })).toEqual(always)
+    expect(await world.ids({ schemas })).toContain('postgres.schema-missing')
+    await world.run(`delete from "order".migration where name = '0008-turn';
+      alter table "order".outbox_default set (autovacuum_enabled = off);
+      do $$ begin execute 'drop table "order".outbox_' || to_char((now() at time zone 'UTC')::date + 1, 'YYYYMMDD'); end $$`)
+    await expect
+      .poll(
+        async () =>
+          findIn(POSTGRES_CHECKS, await readPostgres({ url: world.url, outboxSchema: 'order' })),
+        { timeout: 20_000 },
+      )
+      .toEqual(
+        expect.arrayContaining([
+          expect.objectContaining({ check: 'postgres.schema-old', subject: 'order' }),
+          expect.objectContaining({
+            check: 'postgres.table-autovacuum',
+            fix: 'alter table "order".outbox_default reset (autovacuum_enabled)',
+          }),
+          expect.objectContaining({
+            check: 'postgres.outbox-partitions',
+            fix: expect.stringMatching(/^select "order"\.outbox_make_partitions\(\);/) as unknown,
+          }),
+        ]),
+      )
   })
 
   it('reports the session of an open transaction, and how to end it', async () => {

@@ -116,8 +116,10 @@ const OPEN: {
     })
     return natsSource({ ...omitUndefined(rest), connect })
   },
-  postgres: ({ url, tls, queue }, { pools }, name) =>
-    postgresSource({ pool: pools.at({ url, tls, where: `sources.${name}.postgres.tls` }), queue }),
+  postgres: ({ url, tls, ...rest }, { pools }, name) => {
+    const pool = pools.at({ url, tls, where: `sources.${name}.postgres.tls` })
+    return postgresSource({ pool, ...omitUndefined(rest) })
+  },
   fileStore: ({ directory, ...rest }) =>
     storeSource({ store: fileStore({ directory }), name: directory, ...omitUndefined(rest) }),
   redis: ({ url, ...rest }, { warn }, name) => {
@@ -212,11 +214,11 @@ type InboxConfig = NonNullable<NonNullable<SourceConfig['replay']>['inbox']>
 
 function handledIn(
   pools: Pools,
-  { url, tls, consumer }: InboxConfig,
+  { url, tls, ...inbox }: InboxConfig,
   name: string,
 ): NonNullable<BackgroundSource['handled']> {
   const pool = pools.at({ url, tls, where: `sources.${name}.replay.inbox.tls` })
-  return (keys) => handledKeys(pool, { consumer, keys })
+  return (keys) => handledKeys(pool, { ...omitUndefined(inbox), keys })
 }
 
 /** A database schema that the server needs. */

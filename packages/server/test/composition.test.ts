@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { Admin, Producer } from '@platformatic/kafka'
 import { emptyDatabase, poolOn, urlOf } from '@redrive/dev-support'
-import { outbox } from '@redrive/postgres'
+import { migrate, outbox } from '@redrive/postgres'
 import { until } from '@redrive/testing'
 import { connect } from 'amqplib'
 import { afterAll, describe, expect, test } from 'vitest'
@@ -132,6 +132,21 @@ test('the health check calls the health URL of the consumers', async () => {
   await expect(open.health?.({ signal })).rejects.toThrow(`127.0.0.1:${port} returned status 503`)
   await close()
   server.close()
+})
+
+test('a source and its inbox use the schema of the config', async () => {
+  await migrate(pool, { schema: 'order' })
+  const { queue, schema } = { queue: 'elsewhere', schema: 'order' }
+  await outbox({ queue, schema }).add(pool, { body: 1 })
+  const text = `insert into "order".event_handled (consumer, key, fingerprint) values ('billing', 'b', '')`
+  await pool.query(text)
+  const { open, close } = openOnly({
+    postgres: { queue, schema },
+    replay: { maxLag: 0, inbox: { consumer: 'billing', schema } },
+  })
+  expect(await open.lag?.()).toBe(1)
+  expect(await open.handled?.(['a', 'b', 'c'])).toEqual(new Set(['b']))
+  await close()
 })
 
 test('handled() returns the keys in the inbox of the consumer', async () => {

@@ -4,7 +4,7 @@ import type { PeekTarget } from '../peek/read-queue.ts'
 import type { Certificates } from '../server/certificates.ts'
 
 export async function openPostgres(
-  { href }: URL,
+  { href, searchParams }: URL,
   queue: string,
   tls: Certificates | undefined,
 ): Promise<PeekTarget> {
@@ -23,8 +23,9 @@ export async function openPostgres(
   })
   pool.on('error', () => undefined)
   await pool.query('begin')
+  const schema = searchParams.get('schema')
   return {
-    source: postgresSource({ pool, queue }),
+    source: postgresSource({ pool, queue, ...(schema === null ? {} : { schema }) }),
     trace: undefined,
     close: async () => {
       await pool.query('rollback')

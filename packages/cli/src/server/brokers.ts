@@ -158,19 +158,20 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
     const credentials = natsCredentials(where, nats.credentials?.reveal())
     return [natsOf(nats, { credentials, tls: tlsFilesOf(`${where}.tls`, nats.tls) })]
   })
-  const postgresOf = (where: string, { url, tls }: PostgresConfig): readonly PostgresOptions[] => {
-    if (url === undefined) return []
+  const postgresOf = (where: string, { url, tls, schema }: PostgresConfig): PostgresOptions => {
     const secure = tls === false ? { tls } : withTls(tlsFilesOf(where, tls))
-    return [{ url: url.reveal(), ...secure }]
+    return { url: url.reveal(), ...secure, ...(schema && { outboxSchema: schema }) }
   }
   const postgreses = [
-    ...Object.entries(sources).flatMap(([name, { postgres = {} }]) =>
+    ...Object.entries(sources).flatMap(([name, { postgres }]) => {
+      if (postgres === undefined) return []
+      const { url = database.url, tls, schema } = postgres
       // Without tls, the URL of the server has the settings of the server.
-      postgres.tls === undefined && postgres.url?.reveal() === database.url.reveal()
-        ? []
-        : postgresOf(`sources.${name}.postgres.tls`, postgres),
-    ),
-    ...postgresOf('database.tls', database),
+      const isOfServer = tls === undefined && url.reveal() === database.url.reveal()
+      if (isOfServer) return schema ? [postgresOf('database.tls', { ...database, schema })] : []
+      return [postgresOf(`sources.${name}.postgres.tls`, { ...postgres, url })]
+    }),
+    postgresOf('database.tls', database),
   ]
   const redises = Object.values(sources).flatMap(({ redis, bullmq, redisStore }): RedisOptions[] =>
     [redis, bullmq, redisStore].flatMap((one) =>
@@ -193,7 +194,8 @@ export async function brokersIn({ sources, database }: Config): Promise<readonly
 }
 
 type SourceConfig = Config['sources'][string]
-type PostgresConfig = Partial<Pick<NonNullable<SourceConfig['postgres']>, 'url' | 'tls'>>
+type PostgresConfig = Pick<Config['database'], 'url' | 'tls'> &
+  Pick<NonNullable<SourceConfig['postgres']>, 'schema'>
 
 /** Returns the option `tls` with a copy of the texts, because a driver may change its options. */
 const withTls = (tls: Certificates | undefined): { readonly tls?: Certificates } =>

@@ -18,6 +18,9 @@ const MAX_SLOT_BYTES = 1_073_741_824
 /** 2 days: partitions are created a week ahead, so maintenance has failed for 5 days. */
 const MIN_DAYS_AHEAD = 2
 
+const MIGRATE =
+  'redrive migrate, or for an outbox in another schema migrate(pool, { schema }); or ask an administrator to run the output of redrive migrate --print-sql or migrationSql()'
+
 const ago = (ms: number) => formatDuration(Math.round(ms / 1_000) * 1_000 || 1)
 
 /** Checks whether the tables stay fast, and keep rows for long enough. */
@@ -134,12 +137,13 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     caps: 'A',
     looksFor: 'no partition of the outbox for the next days',
     why: 'Maintenance does not run: new events are stored in outbox_default, where they are deleted row by row instead of dropped with their day.',
-    fix: 'select redrive.outbox_make_partitions(); when the role of the consumers is not the owner, also call maintain() from a job for each queue',
-    hits: ({ partitionDaysAhead }) =>
+    fix: 'select {function:table}(); when the role of the consumers is not the owner, also call maintain() from a job for each queue',
+    hits: ({ partitionDaysAhead, outboxSchema }) =>
       partitionDaysAhead !== undefined && partitionDaysAhead < MIN_DAYS_AHEAD
         ? [
             {
-              subject: 'redrive.outbox',
+              subject: `${outboxSchema}.outbox`,
+              fill: { function: `${outboxSchema}.outbox_make_partitions` },
               found: `partitions for ${partitionDaysAhead} days from today on`,
             },
           ]
@@ -171,11 +175,11 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     caps: 'A',
     looksFor: 'a missing schema of Redrive',
     why: 'Components that need it do not start.',
-    fix: 'redrive migrate; or ask an administrator to run the output of redrive migrate --print-sql',
+    fix: MIGRATE,
     hits: ({ schemas, expects }) =>
       schemas
         .filter(
-          ({ name, migrations }) => migrations === undefined && expects.schemas.includes(name),
+          ({ schema, migrations }) => migrations === undefined && expects.schemas.includes(schema),
         )
         .map(({ name }) => ({ subject: name, found: 'does not exist' })),
   },
@@ -185,11 +189,11 @@ export const TABLE_CHECKS: readonly Check<PostgresFacts>[] = [
     caps: 'A',
     looksFor: 'a schema of Redrive from an older release',
     why: 'Consumers and servers of this release do not start with it.',
-    fix: 'redrive migrate; or ask an administrator to run the output of redrive migrate --print-sql',
+    fix: MIGRATE,
     hits: ({ schemas }) =>
       schemas
-        .filter(({ name, migrations = [] }) => {
-          const newest = NEWEST[name]
+        .filter(({ schema, migrations = [] }) => {
+          const newest = NEWEST[schema]
           return migrations.length > 0 && newest !== undefined && !migrations.includes(newest)
         })
         .map(({ name, migrations = [] }) => ({

@@ -1,10 +1,12 @@
 import type { Unreadable } from '../finding.ts'
 
-/** The schemas of Redrive. */
+/** The schemas of Redrive, by their default names. `redrive` is the schema of the outbox. */
 export type SchemaName = 'redrive' | 'redrive_catalog' | 'redrive_server'
 
 export interface SchemaFacts {
-  readonly name: SchemaName
+  readonly schema: SchemaName
+  /** The name in this database: that of the outbox can be chosen. */
+  readonly name: string
   /** The applied migrations; undefined when the schema does not exist. */
   readonly migrations: readonly string[] | undefined
 }
@@ -59,6 +61,8 @@ export interface PostgresFacts {
   readonly transactionAge: number | undefined
   readonly schemas: readonly SchemaFacts[]
   readonly tables: readonly TableFacts[]
+  /** The schema of the outbox in this database. */
+  readonly outboxSchema: string
   /** Number of days from today for which the outbox has a partition; undefined without an outbox. */
   readonly partitionDaysAhead: number | undefined
   /** The longest retention of dead letters in the catalog, in ms; undefined without a catalog. */

@@ -72,9 +72,9 @@ select s.schemaname || '.' || s.relname as name, s.n_live_tup::float8 as live, s
   from pg_stat_user_tables s join pg_class c on c.oid = s.relid
  where s.schemaname = any($1::text[]) order by s.n_dead_tup desc limit 1000`
 
-/** Counts the days from today that have a partition, up to the first gap. */
+/** Counts the days from today that have a partition in this schema, up to the first gap. */
 export const PARTITIONS_SQL: string = `
-select coalesce(min(ahead) filter (where to_regclass('redrive.outbox_' || to_char((now() at time zone 'UTC')::date + ahead, 'YYYYMMDD')) is null), 8)::int as days
+select coalesce(min(ahead) filter (where to_regclass(quote_ident($1) || '.outbox_' || to_char((now() at time zone 'UTC')::date + ahead, 'YYYYMMDD')) is null), 8)::int as days
   from generate_series(0, 7) as ahead`
 
 export const RETENTION_SQL: string = `

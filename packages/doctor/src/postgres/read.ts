@@ -12,6 +12,8 @@ export interface PostgresOptions {
   readonly tls?: TlsOptions | false
   /** Schemas that must exist. Default: the existing ones. */
   readonly schemas?: readonly SchemaName[]
+  /** The schema of the outbox, as given to `migrate`. Default: `schema` in the address, or 'redrive'. */
+  readonly outboxSchema?: string
   /** Option `keep` of the inbox, in ms. Default 30 days, the default of the inbox. */
   readonly inboxRetentionMs?: number
   /** The longest retention of dead letters, in ms. Default: the retention in the catalog of this database. */
@@ -35,7 +37,7 @@ type Row = Readonly<Record<string, unknown>>
 
 /** Reads the live settings of the server. Changes nothing, and does not throw when a fact cannot be read. */
 export async function readPostgres(options: PostgresOptions): Promise<PostgresFacts> {
-  const { timeoutMs = ANSWER_MS } = options
+  const { timeoutMs = ANSWER_MS, outboxSchema = schemaIn(options.url) } = options
   const reading = new Reading()
   const client = new Client({
     connectionString: options.url,
@@ -63,16 +65,21 @@ export async function readPostgres(options: PostgresOptions): Promise<PostgresFa
     deadLetterRetentionMs: options.deadLetterRetentionMs,
     oldTransactionMs: options.oldTransactionMs ?? OLD_TRANSACTION_MS,
   }
-  const unknown = { ...NOTHING, expects, unreadable: reading.unreadable }
+  const unknown = { ...NOTHING, outboxSchema, expects, unreadable: reading.unreadable }
   if (isOpen === undefined) return unknown
   try {
-    return { ...unknown, ...(await readLive(new QueryRunner(client, reading))) }
+    return { ...unknown, ...(await readLive(new QueryRunner(client, reading), outboxSchema)) }
   } finally {
     await client.end()
   }
 }
 
-const NOTHING: Omit<PostgresFacts, 'expects' | 'unreadable'> = {
+/** Returns the parameter `schema` of an address. */
+const schemaIn = (url: string): string => URL.parse(url)?.searchParams.get('schema') ?? 'redrive'
+
+type LiveFacts = Omit<PostgresFacts, 'expects' | 'unreadable' | 'outboxSchema'>
+
+const NOTHING: LiveFacts = {
   database: '',
   version: undefined,
   isReplica: false,
@@ -113,9 +120,7 @@ class QueryRunner {
   }
 }
 
-async function readLive(
-  runner: QueryRunner,
-): Promise<Omit<PostgresFacts, 'expects' | 'unreadable'>> {
+async function readLive(runner: QueryRunner, outboxSchema: string): Promise<LiveFacts> {
   const [server] = (await runner.rows<Server>(['server', 'loss'], sql.SERVER_SQL)) ?? []
   if (server === undefined) return NOTHING
   if (!server.sees_all) {
@@ -128,10 +133,8 @@ async function readLive(
   }
   const named = await runner.rows<Setting>(['settings', 'loss'], sql.SETTINGS_SQL, [sql.SETTINGS])
   const settings = Object.fromEntries((named ?? []).map(({ name, setting }) => [name, setting]))
-  const schemas = await readSchemas(runner)
-  const present = schemas
-    .filter(({ migrations }) => migrations !== undefined)
-    .map(({ name }) => name)
+  const schemas = await readSchemas(runner, outboxSchema)
+  const present = schemas.filter(({ migrations }) => migrations !== undefined)
   return {
     database: server.database,
     version: server.version,
@@ -200,31 +203,41 @@ async function readHolders(
   }
 }
 
-async function readSchemas(runner: QueryRunner): Promise<readonly SchemaFacts[]> {
-  type SchemaRow = { readonly name: SchemaName; readonly is_there: boolean }
-  const found = await runner.rows<SchemaRow>(['schemas', 'delay'], sql.SCHEMAS_SQL, [SCHEMAS])
+async function readSchemas(
+  runner: QueryRunner,
+  outboxSchema: string,
+): Promise<readonly SchemaFacts[]> {
+  type SchemaRow = { readonly name: string; readonly is_there: boolean }
+  const names = SCHEMAS.map((schema) => (schema === 'redrive' ? outboxSchema : schema))
+  const found = await runner.rows<SchemaRow>(['schemas', 'delay'], sql.SCHEMAS_SQL, [names])
   const schemas: SchemaFacts[] = []
   for (const { name, is_there } of found ?? []) {
+    const schema = SCHEMAS[names.indexOf(name)] as SchemaName
+    const quoted = `"${name.replaceAll('"', '""')}"`
     const about = [
       `migrations of ${name}`,
       'delay',
-      `grant usage on schema ${name} and select on ${name}.migration to the role`,
+      `grant usage on schema ${quoted} and select on ${quoted}.migration to the role`,
     ] as const
     const rows = is_there
       ? await runner.rows<{ readonly name: string }>(
           about,
-          `select name from ${name}.migration limit 1000`,
+          `select name from ${quoted}.migration limit 1000`,
         )
       : undefined
     // A schema exists even if its migration table is not readable.
-    schemas.push({ name, migrations: is_there ? (rows ?? []).map((row) => row.name) : undefined })
+    schemas.push({
+      schema,
+      name,
+      migrations: is_there ? (rows ?? []).map((row) => row.name) : undefined,
+    })
   }
   return schemas
 }
 
 async function readTables(
   runner: QueryRunner,
-  present: readonly SchemaName[],
+  present: readonly SchemaFacts[],
 ): Promise<Pick<PostgresFacts, 'tables' | 'partitionDaysAhead' | 'catalogRetentionMs'>> {
   type Table = {
     readonly name: string
@@ -232,14 +245,17 @@ async function readTables(
     readonly dead: number
     readonly is_vacuumed: boolean
   }
-  const tables = await runner.rows<Table>(['tables', 'delay'], sql.TABLES_SQL, [present])
-  const days = present.includes('redrive')
+  const names = present.map(({ name }) => name)
+  const outbox = present.find(({ schema }) => schema === 'redrive')
+  const tables = await runner.rows<Table>(['tables', 'delay'], sql.TABLES_SQL, [names])
+  const days = outbox
     ? await runner.rows<{ readonly days: number }>(
-        ['partitions of the outbox', 'advice', 'grant usage on schema redrive to the role'],
+        ['partitions of the outbox', 'advice', `grant usage on schema ${outbox.name} to the role`],
         sql.PARTITIONS_SQL,
+        [outbox.name],
       )
     : undefined
-  const kept = present.includes('redrive_catalog')
+  const kept = names.includes('redrive_catalog')
     ? await runner.rows<{ readonly retention_ms: number | null }>(
         [
           'retention of the catalog',

@@ -72,6 +72,16 @@ export const kafka = z.strictObject({
   confirmTimeout,
 })
 
+/** The same rule as in the outbox, so that a mistake is reported at the start. */
+export const outboxSchema = z
+  .string()
+  .regex(/^(?!pg_)[a-z_][a-z0-9_]{0,62}$/, {
+    error:
+      "expected at most 63 lower-case letters, digits and '_', not starting with a digit or 'pg_'",
+  })
+  .describe("Schema of the outbox and the inbox, as given to `migrate`. Default 'redrive'")
+  .optional()
+
 export const postgres = z.strictObject({
   url: secretUrl(POSTGRES)
     .describe('URL of the database with the queue. Default: the database of the server')
@@ -80,6 +90,7 @@ export const postgres = z.strictObject({
     .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
     .optional(),
   queue: text(255).describe('Queue of the outbox'),
+  schema: outboxSchema,
 })
 
 const REDIS = ['redis:', 'rediss:']

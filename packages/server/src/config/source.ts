@@ -6,6 +6,7 @@ import {
   kafka,
   nats,
   POSTGRES,
+  outboxSchema,
   postgres,
   postgresStore,
   rabbitmq,
@@ -34,6 +35,7 @@ const replay = z.strictObject({
         .describe('TLS of the connection: true, false, or certificates. Default: as in the URL')
         .optional(),
       consumer: text(255).describe('Name of the consumer in its inbox'),
+      schema: outboxSchema,
     })
     .describe(
       'Inbox of the consumers. It confirms replays that were not confirmed in time. Default: none',
