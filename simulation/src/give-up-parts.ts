@@ -14,6 +14,7 @@ import type { VirtualTime } from '@redrive/storm/internal'
 export type FailureKind =
   | 'dead host'
   | 'generic error'
+  | 'short wait'
   | 'client timeout'
   | 'never settles'
   | 'business'
@@ -29,6 +30,12 @@ class Rejected extends Error {
   readonly status = 422
 }
 
+/** An answer that requests the next try after one second, each time. */
+class Unavailable extends Error {
+  readonly status = 503
+  readonly headers = { 'retry-after': '1' }
+}
+
 /** A client that waits for a second, much shorter than the timeout of the policy. */
 const CLIENT_TIMEOUT_MS = SECOND
 
@@ -39,6 +46,8 @@ export function fail(kind: FailureKind, time: VirtualTime): Promise<never> {
       throw Object.assign(new Error('getaddrinfo ENOTFOUND crm.internal'), { code: 'ENOTFOUND' })
     case 'generic error':
       throw new Error('Could not load customer')
+    case 'short wait':
+      throw new Unavailable('The service is in maintenance')
     case 'client timeout':
       return new Promise((_, reject) => {
         const error = new DOMException('The operation was aborted due to timeout', 'TimeoutError')

@@ -29,6 +29,7 @@ const ARRIVALS = {
 const KINDS: readonly FailureKind[] = [
   'dead host',
   'generic error',
+  'short wait',
   'client timeout',
   'never settles',
   'business',

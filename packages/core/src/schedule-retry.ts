@@ -18,15 +18,20 @@ export interface RetryContext {
   readonly random: Random
 }
 
-/** Schedules the next attempt, not before `earliest`. A wait time that the dependency requests replaces the backoff. */
+/**
+ * Schedules the next attempt, not before `earliest`. A wait time that the dependency requests replaces the backoff of an
+ * attempt. Other runs wait at least for the backoff: a dependency that always requests one second would use up the
+ * runs without proof within seconds.
+ */
 export function scheduleRetry(context: RetryContext, earliest: number): RetryAt {
-  const { failure, cycle, now } = context
-  const wanted = failure.retryAfterMs ?? 0
-  const delayMs = wanted > 0 ? pushbackDelay(context, wanted) : backoffDelay(context)
+  const { failure, cycle, cause, now } = context
+  const askedMs = pushbackDelay(context, failure.retryAfterMs ?? 0)
+  const replaces = askedMs > 0 && cause === 'message'
+  const delayMs = replaces ? askedMs : Math.max(askedMs, backoffDelay(context))
   const dueAt = Math.max(earliest, now + delayMs)
   return {
     kind: 'retryAt',
-    reason: earliest > now + delayMs ? 'held_back' : wanted > 0 ? 'pushback' : 'backoff',
+    reason: earliest > now + delayMs ? 'held_back' : askedMs === delayMs ? 'pushback' : 'backoff',
     dueAt,
     delayMs: dueAt - now,
     cycle: { ...cycle, lastDelayMs: delayMs, remainingMs: 0 },
@@ -34,7 +39,9 @@ export function scheduleRetry(context: RetryContext, earliest: number): RetryAt 
   }
 }
 
+/** Returns the requested wait, spread; 0 without one. */
 function pushbackDelay({ policy, random }: RetryContext, wantedMs: number): number {
+  if (wantedMs <= 0) return 0
   const spreadMs = Math.min(wantedMs, PUSHBACK_MAX_MS) * (1 + PUSHBACK_JITTER * random())
   return Math.max(policy.retry.minDelayMs, Math.ceil(spreadMs))
 }
@@ -61,8 +68,11 @@ export function backoffDelay(context: RetryContext): number {
       const grownMs = Math.round(cycle.lastDelayMs * (1 + 2 * random()))
       return Math.max(drawnMs, Math.min(grownMs, longestMs))
     }
-    case 'unproven':
-      return Math.max(drawnMs, unprovenDelay(policy.retry.unproven, cycle, random))
+    case 'unproven': {
+      // After runs in an outage the delays do not start again from the shortest one.
+      const lastMs = Math.min(cycle.lastDelayMs, longestMs)
+      return Math.max(drawnMs, lastMs, unprovenDelay(policy.retry.unproven, cycle, random))
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Random } from '../src/backoff.ts'
+import { exponential, type Random } from '../src/backoff.ts'
 import { type BreakerState, CLOSED, ISOLATED } from '../src/breaker.ts'
 import type { BudgetState } from '../src/budget.ts'
 import {
@@ -63,13 +63,13 @@ function afterFailure(world: World): DecideResult {
   })
 }
 
-function open(until: number): BreakerState {
+function open(until: number, suspects: readonly string[] = []): BreakerState {
   return {
     phase: 'open',
     since: NOW - 10_000,
     until,
     successes: 0,
-    suspects: [],
+    suspects,
     freshAt: NOW - 10_000,
   }
 }
@@ -983,7 +983,7 @@ describe('a retry that fails while no other message passed or failed', () => {
     const unprovenAfter = (handledAt: number) => {
       const { decision } = afterFailure({
         failure: { class: 'transient' },
-        guards: { ...served(handledAt), breaker: open(NOW) },
+        guards: { ...served(handledAt), breaker: open(NOW, ['other']) },
         cycle: unproven(3, 60_000),
       })
       return decision.kind === 'retryAt' ? decision.cycle.unproven : undefined
@@ -1059,6 +1059,45 @@ describe('the wait', () => {
   test('requested by the dependency wins over the backoff, longer or shorter', () => {
     const { decision } = afterFailure({ failure: { retryAfterMs: 2_000 }, random: () => 0 })
     expect(decision).toMatchObject({ reason: 'pushback', dueAt: NOW + 2_000, delayMs: 2_000 })
+  })
+
+  test('requested by the dependency shortens no delay of a run without proof', () => {
+    const waitBefore = (runs: number, asked: number) => {
+      const failure = { class: 'transient', retryAfterMs: asked } as const
+      const cycle = { runs, attempts: 5, lastDelayMs: 0, unproven: { runs, waitedMs: 0 } }
+      const { decision } = afterFailure({ failure, cycle, random: () => 0 })
+      return decision.kind === 'retryAt' ? [decision.reason, decision.delayMs] : decision.kind
+    }
+    // The seventh of 20 runs in an hour: 2^-3 of a tenth of it.
+    expect(waitBefore(6, 1_000)).toEqual(['backoff', 45_000])
+    expect(waitBefore(6, 44_999)).toEqual(['backoff', 45_000])
+    expect(waitBefore(6, 45_001)).toEqual(['pushback', 45_001])
+  })
+
+  test('requested by the dependency shortens no delay in an outage', () => {
+    const waitWith = (asked: number) => {
+      const guards = { breaker: open(NOW, ['other']) }
+      const cycle = { runs: 1, lastDelayMs: 60_000 }
+      const options = { retry: { backoff: exponential({ cap: '60s' }) } }
+      const failure = { class: 'transient', retryAfterMs: asked } as const
+      const { decision } = afterFailure({ options, failure, guards, cycle, random: () => 0 })
+      return decision.kind === 'retryAt' ? [decision.reason, decision.delayMs] : decision.kind
+    }
+    expect(waitWith(10_000)).toEqual(['backoff', 60_000])
+    expect(waitWith(70_000)).toEqual(['pushback', 70_000])
+  })
+
+  test('after a run in an outage does not start again from the shortest without proof', () => {
+    const waitAfter = (lastDelayMs: number) =>
+      waitOf({
+        options: { retry: { backoff: exponential({ cap: '60s', jitter: 'none' }) } },
+        failure: { class: 'transient' },
+        cycle: { runs: 9, attempts: 0, lastDelayMs },
+        random: () => 0,
+      })?.[0]
+    expect(waitAfter(1_000)).toBe(1_000)
+    expect(waitAfter(40_000)).toBe(40_000)
+    expect(waitAfter(90_000)).toBe(60_000)
   })
 
   test('requested by the dependency counts from the first millisecond', () => {
