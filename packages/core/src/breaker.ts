@@ -69,7 +69,7 @@ export type BreakerPhase =
 /** Evidence about the dependency from the result of an attempt. */
 export type BreakerInput =
   | { readonly kind: 'handled'; readonly count: number }
-  /** The dependency was not reached: refused, reset, timed out. One message counts once. May carry a wait time. */
+  /** The dependency was not reached: refused, reset, timed out. One message counts once. A wait time counts up to `maxOpenMs`. */
   | { readonly kind: 'unreachable'; readonly messageId: string; readonly retryAfterMs: number }
   /** Caused by the dependency or by this message: one message counts once. */
   | { readonly kind: 'unexplained'; readonly messageId: string }
@@ -175,7 +175,8 @@ function openAgain(
   const share = (now - kept.since) * policy.openShare
   const plainMs = Math.min(policy.maxOpenMs, Math.max(policy.minOpenMs, share))
   const openMs = plainMs * (1 + BREAKER_OPEN_JITTER * (2 * random() - 1))
-  const askedMs = input.kind === 'unreachable' ? input.retryAfterMs : 0
+  // One message may ask for a day, such as one customer whose quota is used up. Others need not wait for it.
+  const askedMs = input.kind === 'unreachable' ? Math.min(input.retryAfterMs, policy.maxOpenMs) : 0
   const until = now + Math.round(Math.max(openMs, askedMs))
   return { phase: 'open', ...kept, until, successes: 0 }
 }

@@ -33,6 +33,7 @@ export interface EvidenceInput {
  * | check                                                                     | cause      |
  * |---------------------------------------------------------------------------|------------|
  * | the failure is a rejection or an unreadable body                          | message    |
+ * | the breaker is open, opened by this message alone, which failed before    | unproven   |
  * | the breaker is open                                                       | dependency |
  * | many messages fail together, and another message passed while this waited | unproven   |
  * | many messages fail together                                               | dependency |
@@ -56,14 +57,20 @@ export function findCause(input: EvidenceInput): Cause {
   return isLimited && !othersPassed ? 'unproven' : 'message'
 }
 
-function causeWhileOpen({ policy, before, after, waitedMs, now }: EvidenceInput): Cause {
+function causeWhileOpen({ policy, cycle, before, after, waitedMs, now }: EvidenceInput): Cause {
   const { breaker } = before
+  const isLimited = policy.retry.unproven !== undefined && cycle.runs > 0
+  if (isLimited && isOpenedByOne(after)) return 'unproven'
   if (breaker.phase !== 'open' || breakerPhase(breaker, now) !== 'halfOpen') return 'dependency'
   const isNew = after.breaker !== breaker
   if (policy.retry.unproven === undefined) return isNew ? 'dependency' : 'message'
   if (hasServedOthers(after.outage, waitedMs, now)) return 'unproven'
   return isNew || breaker.freshAt > now - waitedMs ? 'dependency' : 'unproven'
 }
+
+/** Returns true when the failures of one message opened the breaker, which is no evidence about others. */
+const isOpenedByOne = ({ breaker }: Guards): boolean =>
+  breaker.phase === 'open' && breaker.suspects.length === 1
 
 /** 1 s: the start of a run is known to a tick, and may be that much too early. */
 const START_PRECISION_MS = 1_000

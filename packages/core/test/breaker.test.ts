@@ -309,10 +309,11 @@ describe('how long a breaker stays open', () => {
     expect(openFor({ minOpenMs: 3 }, { random: () => 0 })).toBe(2)
   })
 
-  test('is the requested wait of the dependency when that is longer', () => {
+  test('is the requested wait of the dependency when that is longer, up to the longest time', () => {
     expect(openFor({}, { input: unreachable(999) })).toBe(1_000)
     expect(openFor({}, { input: unreachable(1_001) })).toBe(1_001)
-    expect(openFor({}, { input: unreachable(45_000) })).toBe(45_000)
+    expect(openFor({}, { input: unreachable(29_999) })).toBe(29_999)
+    expect(openFor({}, { input: unreachable(86_400_000) })).toBe(30_000)
     expect(openFor({}, { input: unreachable(1_150), random: () => 0.999_999_999 })).toBe(1_200)
   })
 

@@ -8,12 +8,12 @@ import type { PolicyOptions } from '../src/policy/options.ts'
 import { resolvePolicy } from '../src/policy/resolve.ts'
 import { aCycle, aFailure, NOW } from './fixtures.ts'
 
-const open = (until: number, successes = 0): BreakerState => ({
+const open = (until: number, successes = 0, suspects: readonly string[] = []): BreakerState => ({
   phase: 'open',
   since: NOW - 10_000,
   until,
   successes,
-  suspects: [],
+  suspects,
   freshAt: NOW - 10_000,
 })
 
@@ -81,6 +81,19 @@ describe('the cause of a failure is the message', () => {
   test('when the outage window or the limits of unproven runs are off', () => {
     expect(cause({ options: { outage: 'off' }, after: { outage: failing(5) } })).toBe('message')
     expect(cause({ options: { retry: { unproven: 'off' } } })).toBe('message')
+  })
+})
+
+describe('a breaker that one message has opened', () => {
+  const alone = open(NOW + 1, 0, ['m1'])
+  const both = open(NOW + 1, 0, ['m1', 'm2'])
+
+  test('is no evidence about the dependency, after the first failure of the message', () => {
+    expect(cause({ before: { breaker: CLOSED }, after: { breaker: alone } })).toBe('unproven')
+    expect(cause({ before: { breaker: CLOSED }, after: { breaker: both } })).toBe('dependency')
+    expect(cause({ cycle: {}, after: { breaker: alone } })).toBe('dependency')
+    const options = { retry: { unproven: 'off' } } as const
+    expect(cause({ options, after: { breaker: alone } })).toBe('dependency')
   })
 })
 
