@@ -1,5 +1,5 @@
 /** Clients of HTTP and gRPC services. */
-import { integration, type Situations, timeout, transient } from './situation.ts'
+import { integration, type Situations, timeout, transient, unknown } from './situation.ts'
 
 export const HTTP: Situations = {
   undici: {
@@ -10,6 +10,7 @@ export const HTTP: Situations = {
     'cancelled by the caller': transient('ABORT_ERR', 'name'),
     'status 400': integration('HTTP 400', 'statusCode'),
     'status 401': integration('HTTP 401', 'statusCode'),
+    'status 403 with Retry-After': transient('HTTP 403', 'statusCode', 7000),
     'status 404': integration('HTTP 404', 'statusCode'),
     'status 408': timeout('HTTP 408', 'statusCode'),
     'status 409': integration('HTTP 409', 'statusCode'),
@@ -17,6 +18,7 @@ export const HTTP: Situations = {
     'status 429 with Retry-After': transient('HTTP 429', 'statusCode', 7000),
     'status 500': transient('HTTP 500', 'statusCode'),
     'status 503 with Retry-After': transient('HTTP 503', 'statusCode', 7000),
+    'HTML instead of JSON': unknown('INVALID_JSON'),
     'fetch: closed port': transient('ECONNREFUSED', 'cause.code'),
     'fetch: host does not exist': transient('ENOTFOUND', 'cause.code'),
     'fetch: no response': timeout('TIMEOUT_ERR', 'name'),
@@ -29,6 +31,7 @@ export const HTTP: Situations = {
     'cancelled by the caller': transient('ERR_CANCELED', 'code'),
     'status 400': integration('HTTP 400', 'status'),
     'status 401': integration('HTTP 401', 'status'),
+    'status 403 with Retry-After': transient('HTTP 403', 'status', 7000),
     'status 404': integration('HTTP 404', 'status'),
     'status 408': timeout('HTTP 408', 'status'),
     'status 409': integration('HTTP 409', 'status'),
@@ -36,6 +39,7 @@ export const HTTP: Situations = {
     'status 429 with Retry-After': transient('HTTP 429', 'status', 7000),
     'status 500': transient('HTTP 500', 'status'),
     'status 503 with Retry-After': transient('HTTP 503', 'status', 7000),
+    'HTML instead of JSON': unknown('ERR_BAD_RESPONSE'),
   },
   got: {
     'closed port': transient('ECONNREFUSED', 'code'),
@@ -45,6 +49,7 @@ export const HTTP: Situations = {
     'cancelled by the caller': transient('ERR_ABORTED', 'code'),
     'status 400': integration('HTTP 400', 'response.statusCode'),
     'status 401': integration('HTTP 401', 'response.statusCode'),
+    'status 403 with Retry-After': transient('HTTP 403', 'response.statusCode', 7000),
     'status 404': integration('HTTP 404', 'response.statusCode'),
     'status 408': timeout('HTTP 408', 'response.statusCode'),
     'status 409': integration('HTTP 409', 'response.statusCode'),
@@ -52,6 +57,7 @@ export const HTTP: Situations = {
     'status 429 with Retry-After': transient('HTTP 429', 'response.statusCode', 7000),
     'status 500': transient('HTTP 500', 'response.statusCode'),
     'status 503 with Retry-After': transient('HTTP 503', 'response.statusCode', 7000),
+    'HTML instead of JSON': unknown('ERR_BODY_PARSE_FAILURE'),
   },
   openai: {
     'closed port': transient('ECONNREFUSED', 'cause.cause.code'),

@@ -13,11 +13,16 @@ import {
 
 /** Sends a GET request. Rejects with the client's error, also for a status of 400 or more. */
 type Send = (url: string, waitMs: number, signal?: AbortSignal) => Promise<unknown>
+/** Sends a GET request and reads the response as JSON. */
+type SendForJson = (url: string) => Promise<unknown>
 
 const RETRY_AFTER = { 'retry-after': '7' }
 
+/** What a proxy sends while the service is down. */
+const PAGE = { status: 200, text: '<html>We are down for maintenance</html>' }
+
 /** The situations of every HTTP client, by the request that it sends. */
-function situationsOf(send: Send): Readonly<Record<string, Provoke>> {
+function situationsOf(send: Send, sendForJson: SendForJson): Readonly<Record<string, Provoke>> {
   const toPort = (port: (site: Site) => Promise<number>) => async (site: Site) =>
     send(`http://127.0.0.1:${await port(site)}/`, PATIENCE_MS)
   const answered = (status: number, headers?: Readonly<Record<string, string>>) =>
@@ -36,6 +41,7 @@ function situationsOf(send: Send): Readonly<Record<string, Provoke>> {
     },
     'status 400': answered(400),
     'status 401': answered(401),
+    'status 403 with Retry-After': answered(403, RETRY_AFTER),
     'status 404': answered(404),
     'status 408': answered(408),
     'status 409': answered(409),
@@ -43,6 +49,8 @@ function situationsOf(send: Send): Readonly<Record<string, Provoke>> {
     'status 429 with Retry-After': answered(429, RETRY_AFTER),
     'status 500': answered(500),
     'status 503 with Retry-After': answered(503, RETRY_AFTER),
+    'HTML instead of JSON': async (site) =>
+      sendForJson(`http://127.0.0.1:${await site.respond(PAGE)}/`),
   }
 }
 
@@ -52,8 +60,10 @@ const agentFor = (waitMs: number) =>
 
 export const HTTP_CLIENTS: Provocations = {
   undici: {
-    ...situationsOf((url, waitMs, signal) =>
-      request(url, { dispatcher: agentFor(waitMs), signal: signal ?? null }),
+    ...situationsOf(
+      (url, waitMs, signal) =>
+        request(url, { dispatcher: agentFor(waitMs), signal: signal ?? null }),
+      async (url) => (await request(url)).body.json(),
     ),
     'fetch: closed port': async (site: Site) =>
       undiciFetch(`http://127.0.0.1:${await site.closedPort()}/`),
@@ -63,10 +73,13 @@ export const HTTP_CLIENTS: Provocations = {
         signal: AbortSignal.timeout(WAIT_MS),
       }),
   },
-  axios: situationsOf((url, waitMs, signal) =>
-    axios.get(url, { timeout: waitMs, ...(signal && { signal }) }),
+  axios: situationsOf(
+    (url, waitMs, signal) => axios.get(url, { timeout: waitMs, ...(signal && { signal }) }),
+    (url) => axios.get(url, { responseType: 'json', transitional: { silentJSONParsing: false } }),
   ),
-  got: situationsOf((url, waitMs, signal) =>
-    got(url, { timeout: { request: waitMs }, retry: { limit: 0 }, ...(signal && { signal }) }),
+  got: situationsOf(
+    (url, waitMs, signal) =>
+      got(url, { timeout: { request: waitMs }, retry: { limit: 0 }, ...(signal && { signal }) }),
+    (url) => got(url, { retry: { limit: 0 } }).json(),
   ),
 }

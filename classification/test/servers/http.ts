@@ -6,14 +6,21 @@ export interface HttpResponse {
   readonly headers?: Readonly<Record<string, string>>
   /** Sent as JSON. */
   readonly body?: unknown
+  /** Sent unchanged instead. */
+  readonly text?: string
 }
 
 /** Starts a server that sends the same response to every request. */
-export function respond({ status, headers = {}, body = {} }: HttpResponse): Promise<Listener> {
+export function respond({
+  status,
+  headers = {},
+  body = {},
+  text = JSON.stringify(body),
+}: HttpResponse): Promise<Listener> {
   const server = createServer((request, response) => {
     request.resume()
     response.writeHead(status, { 'content-type': 'application/json', ...headers })
-    response.end(JSON.stringify(body))
+    response.end(text)
   })
   return listen(server)
 }

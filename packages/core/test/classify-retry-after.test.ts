@@ -13,6 +13,23 @@ function header(value: unknown): unknown {
   return { response: { status: 429, headers: { 'retry-after': value } } }
 }
 
+describe('a rejected request whose service requests a wait', () => {
+  const answered = (status: number, wait?: string) =>
+    classify({ response: { status, headers: wait ? { 'retry-after': wait } : {} } }, options)
+
+  test.each([400, 403, 409, 413, 423, 499])('is transient: status %i', (status) => {
+    expect(answered(status, '60')).toMatchObject({ class: 'transient', code: `HTTP ${status}` })
+    expect(answered(status, '0')).toMatchObject({ class: 'integration' })
+    expect(answered(status)).toMatchObject({ class: 'integration' })
+  })
+
+  test('is transient until the date that it names', () => {
+    const at = (ms: number) => new Date(now + ms).toUTCString()
+    expect(answered(403, at(1_000))).toMatchObject({ class: 'transient' })
+    expect(answered(403, at(0))).toMatchObject({ class: 'integration' })
+  })
+})
+
 describe('where the wait is found', () => {
   test.each([
     ['retryAfterMs', { retryAfterMs: 1500 }, 1500],

@@ -462,10 +462,16 @@ describe('payloads that cannot be read', () => {
     ['    at parse (/app/node_modules/undici/lib/web/fetch/body.js:1:2)', 'unknown'],
     ['    at parse (C:\\app\\node_modules\\undici\\lib\\body.js:1:2)', 'unknown'],
     ['    at parse (/app/src/undici/body.js:1:2)', 'schema'],
+    ['    at parseJson (file:///app/node_modules/got/dist/parse.js:1:2)', 'unknown'],
+    ['    at parse (C:\\app\\node_modules\\got\\parse.js:1:2)', 'unknown'],
+    ['    at charge (/app/src/charge.js:1:2)\n    at run (/app/node_modules/x/y.js:1:2)', 'schema'],
   ])('parsed at "%s" is %s: a response is a dependency’s answer', (frame, expected) => {
-    const error = new SyntaxError('Unexpected end of JSON input')
-    error.stack = `SyntaxError: ${error.message}\n    at JSON.parse (<anonymous>)\n${frame}`
-    expect(verdict(error)).toBe(`${expected} INVALID_JSON`)
+    // The second one: a client that keeps the function in a variable.
+    for (const name of ['JSON.parse', 'parse', 'Object.parse']) {
+      const error = new SyntaxError('Unexpected end of JSON input')
+      error.stack = `SyntaxError: ${error.message}\n    at ${name} (<anonymous>)\n${frame}`
+      expect(verdict(error)).toBe(`${expected} INVALID_JSON`)
+    }
   })
 })
 

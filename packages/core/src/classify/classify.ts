@@ -41,7 +41,7 @@ export function classify(error: unknown, options: ClassifyOptions): Failure {
 /** Classifies like `classify` and also returns the reason. Events and the console show it; it reveals broken rules. */
 export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   const levels = levelsOf(error)
-  const judged = levels.map((level) => level.map(judge))
+  const judged = levels.map((level) => level.map((thrown) => judge(thrown, options.now)))
   const links = judged.flat()
   const { rule, problems } = firstMatch(options.rules, links)
   const verdict = overall(judged)
@@ -76,8 +76,8 @@ export function diagnose(error: unknown, options: ClassifyOptions): Diagnosis {
   return { failure, rule, ruleProblems: problems }
 }
 
-function judge({ error, names }: Thrown): Link {
-  return { error, names, verdict: detect(error, names), named: detectByName(error) }
+function judge({ error, names }: Thrown, now: number): Link {
+  return { error, names, verdict: detect(error, names, now), named: detectByName(error) }
 }
 
 /** Returns the verdict of the outermost level with a known class: it is closest to the handler's intent. */

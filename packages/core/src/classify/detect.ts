@@ -12,7 +12,7 @@ import {
 } from './codes.ts'
 import { CLIENT_CODES, NAMES } from './clients.ts'
 import { amqpError, kafkaError, mongoError, prismaError, redisError } from './detect-clients.ts'
-import { STATUS_NAMES, statusOf } from './http.ts'
+import { retryAfterOf, STATUS_NAMES, statusOf } from './http.ts'
 import { hasAny, type Names } from './names.ts'
 import { attempt, isA, read, readItems, readString } from './read.ts'
 import { clip } from '../text.ts'
@@ -42,10 +42,13 @@ const DETECTORS: readonly (readonly [needsOneOf: readonly string[], detector: De
   [['name'], abortedError],
 ]
 
-/** Classifies one value without its causes. Returns class `unknown` when no detector recognises it. */
-export function detect(error: unknown, names: Names): Verdict {
+/**
+ * Classifies one value without its causes. Returns class `unknown` when no detector recognises it. A date in a header is
+ * compared with `now`.
+ */
+export function detect(error: unknown, names: Names, now: number): Verdict {
   for (const [needsOneOf, detector] of DETECTORS) {
-    const verdict = hasAny(names, needsOneOf) ? detector(error) : undefined
+    const verdict = hasAny(names, needsOneOf) ? detector(error, names, now) : undefined
     if (verdict !== undefined) return verdict
   }
   return toVerdict('unknown', codeOf(error))
@@ -118,11 +121,14 @@ function awsError(error: unknown): Verdict | undefined {
   return retryable ? toVerdict('transient', clip(codes[0] ?? '', CODE_MAX)) : undefined
 }
 
-function httpError(error: unknown): Verdict | undefined {
+function httpError(error: unknown, names: Names, now: number): Verdict | undefined {
   const status = statusOf(error)
   if (status === undefined) return undefined
   const row = HTTP_STATUSES.find(([min, max]) => status >= min && status <= max)
-  return row && toVerdict(row[2], `HTTP ${status}`)
+  if (row === undefined) return undefined
+  // A service that requests a wait accepts the request later: GitHub sends 403 for a rate limit, others 413 or 423.
+  const isLater = row[2] === 'integration' && (retryAfterOf(error, names, now) ?? 0) > 0
+  return toVerdict(isLater ? 'transient' : row[2], `HTTP ${status}`)
 }
 
 function codedError(error: unknown): Verdict | undefined {
@@ -151,8 +157,12 @@ function schemaError(error: unknown): Verdict | undefined {
 const JSON_MESSAGE =
   /^Unexpected end of JSON input$| in JSON at position \d| after JSON at position \d| is not valid JSON$/
 
-/** `response.json()` parses in these files. The unreadable text is then a dependency's response, often a proxy's HTML page. */
-const RESPONSE_PARSER = /[ (/]node:internal\/deps\/undici\/|[\\/]node_modules[\\/]undici[\\/]/
+/**
+ * The parser was called by Node's `response.json()` or by a package, such as an HTTP client. The unreadable text is then
+ * a dependency's response, often a proxy's HTML page. The payload of a message is parsed by Redrive or by the handler.
+ */
+const RESPONSE_PARSER =
+  /[ (/]node:internal\/deps\/undici\/|\n\s{0,9}at (?:\w{1,20}\.)?parse \(<anonymous>\)\n[^\n]{0,500}[\\/]node_modules[\\/]/
 
 /** Enough for every message of V8 (it quotes at most 40 characters of the text) and a few frames. */
 const JSON_LOOK_MAX = 1000

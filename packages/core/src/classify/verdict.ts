@@ -1,6 +1,7 @@
 import type { FailureClass } from '../failure.ts'
 import { clip } from '../text.ts'
 import type { Ruling } from './codes.ts'
+import type { Names } from './names.ts'
 import { readString } from './read.ts'
 
 /** The class of one error, without its causes. */
@@ -11,7 +12,7 @@ export interface Verdict {
 }
 
 /** Returns the verdict on an error, or undefined when it is not of the detector's kind. */
-export type Detector = (error: unknown) => Verdict | undefined
+export type Detector = (error: unknown, names: Names, now: number) => Verdict | undefined
 
 /** Codes are identifiers. A longer text is not a code. */
 export const CODE_MAX = 100
