@@ -147,6 +147,11 @@ export class RedriveError extends Error {
 
 /** Returns true for errors of any installed copy of Redrive. Pass a code to match only that code. */
 export function isRedriveError(error: unknown, code?: RedriveErrorCode): error is RedriveError {
-  if (typeof error !== 'object' || error === null || !(BRAND in error)) return false
-  return code === undefined || (error as { code?: unknown }).code === code
+  if (typeof error !== 'object' || error === null) return false
+  try {
+    return BRAND in error && (code === undefined || (error as { code?: unknown }).code === code)
+  } catch {
+    // A Proxy can throw.
+    return false
+  }
 }

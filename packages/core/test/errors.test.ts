@@ -40,6 +40,13 @@ describe('a Redrive error', () => {
 })
 
 describe('isRedriveError', () => {
+  test('is false for a value that throws when it is read', () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    expect(isRedriveError(proxy)).toBe(false)
+    expect(isRedriveError(proxy, 'CLOSED')).toBe(false)
+  })
+
   test('recognises an error of this install', () => {
     expect(isRedriveError(new RedriveError('CLOSED', 'Closed.'))).toBe(true)
   })
