@@ -32,7 +32,7 @@ export class AttemptInTransaction implements AttemptContext<unknown> {
   get replayId(): string | undefined {
     return this.#attempt.replayId
   }
-  skip(): void {
-    this.#attempt.skip()
+  get skip(): () => void {
+    return this.#attempt.skip
   }
 }

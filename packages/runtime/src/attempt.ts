@@ -22,7 +22,7 @@ export interface AttemptContext<Tx = undefined> {
    * Tells that this message needs no work, before the handler returns. The message is settled. Without this, its
    * success shows that the dependency works, although the handler did not call it.
    */
-  skip(): void
+  readonly skip: () => void
 }
 
 /**
@@ -79,8 +79,11 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
     return this.delivery.replayId
   }
 
-  skip(): void {
-    this.isSkipped = true
+  /** A function without `this`: handlers take it out of the context. It is created on access, so that a message costs nothing. */
+  get skip(): () => void {
+    return () => {
+      this.isSkipped = true
+    }
   }
 
   abort(reason: unknown): void {
