@@ -38,7 +38,7 @@ export function composeCall(options: CallOptions): Call {
       handleOnce(inbox, options, attempt, async (tx) => {
         const message = await ready(attempt)
         refuseInterrupted(attempt)
-        return handler(message, new AttemptInTransaction(attempt, tx))
+        await handler(message, new AttemptInTransaction(attempt, tx))
       })
   }
   if (prepare === undefined) return (attempt) => handler(lazily(attempt), attempt)
@@ -73,11 +73,13 @@ function preparation(
   return schema === undefined ? undefined : (attempt) => checkBody(lazily(attempt), schema)
 }
 
+type Work = (tx: unknown) => Promise<void>
+
 async function handleOnce(
   inbox: Inbox,
   { consumer, timeoutMs }: CallOptions,
   attempt: Attempt,
-  work: (tx: unknown) => Promise<unknown>,
+  work: Work,
 ): Promise<void> {
   const { delivery } = attempt
   const { key, replaces } = delivery
@@ -88,12 +90,8 @@ async function handleOnce(
     ...(replaces === undefined ? {} : { replaces }),
   }
   const { signal, runs } = attempt
-  const result = await inbox.handle(
-    entry,
-    async (tx) => {
-      await work(tx)
-    },
-    { signal, timeoutMs, isRetry: runs > 0 },
+  const result = await untilEnded(work, (tracked) =>
+    inbox.handle(entry, tracked, { signal, timeoutMs, isRetry: runs > 0 }),
   )
   if (result === 'conflict') {
     throw new RedriveError(
@@ -102,6 +100,27 @@ async function handleOnce(
     )
   }
   attempt.alreadyHandled = result === 'already_handled'
+}
+
+/**
+ * Passes the work to an inbox and waits until both have ended. An inbox may return or fail while its work runs, for
+ * example when it lost its connection. The message must not run again before the work has ended.
+ */
+async function untilEnded<T>(work: Work, handle: (tracked: Work) => Promise<T>): Promise<T> {
+  const calls: Promise<unknown>[] = []
+  let hasResult = false
+  const tracked = async (tx: unknown): Promise<void> => {
+    if (hasResult) throw new Error('The inbox called the work after its result. Call it before.')
+    const call = work(tx)
+    calls.push(Promise.allSettled([call]))
+    await call
+  }
+  try {
+    return await handle(tracked)
+  } finally {
+    hasResult = true
+    await Promise.all(calls)
+  }
 }
 
 function fingerprint(delivery: Delivery): string {

@@ -20,6 +20,11 @@ export interface Inbox<Tx = unknown> {
   readonly retentionMs?: number
   /** Maximum concurrent calls; a consumer runs no more than that. Absent: no limit. */
   readonly maxConcurrency?: number
+  /**
+   * Calls the work at most once per transaction, before it returns or rejects. Returns or rejects when the work has ended. A
+   * work that still runs then keeps its message: the consumer decides only when it has ended, or its timeout and the
+   * grace period have passed.
+   */
   handle(
     entry: InboxEntry,
     work: (tx: Tx) => Promise<void>,
