@@ -15,7 +15,6 @@ import { GuardState } from './guard-state.ts'
 import { Enacting } from './enacting.ts'
 import { HandOff } from './handoff.ts'
 import { InlineRetries, isInlineRetry } from './inline.ts'
-import type { Call } from './invoke.ts'
 import type { LoopDeps } from './loop-deps.ts'
 import { LostDeliveries } from './lost-deliveries.ts'
 import { forgetLost } from './forget-lost.ts'
@@ -46,18 +45,15 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   readonly waiting: PendingDelivery<D>[] = []
   failedCount = 0
   readonly #transport: Transport<D>
-  readonly #call: Call
   readonly losses: LostDeliveries<D> = new LostDeliveries((lost) => forgetLost(this, lost))
 
   constructor(deps: LoopDeps<D>) {
     const { transport, policy, clock } = deps
     this.deps = deps
     this.#transport = transport
-    this.#call = deps.call
     const guardState = new GuardState({ ...deps, source: transport.source })
     const handOff = new HandOff(deps, this.losses, () => this.capacity.refresh())
     const inline = new InlineRetries<D>(clock)
-    const onChange = () => this.#runWaiting()
     this.guardState = guardState
     this.handOff = handOff
     this.inline = inline
@@ -74,7 +70,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       slowed: this.slowed,
       trial: this.trial,
       unended,
-      onChange,
+      onChange: () => this.#runWaiting(),
     })
     this.enacting = new Enacting(deps, handOff, this.slowed, this.capacity.idle)
     this.deadlines = new Deadlines(
@@ -111,8 +107,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   /** Runs waiting deliveries while there is room. Returns all of them when none may run. */
   #runWaiting(): void {
-    const { capacity, waiting } = this
-    while (waiting.length > 0 && capacity.hasRoom) {
+    const { capacity, waiting, losses } = this
+    // Before each run: the broker may take a delivery back in this turn, also while a handler begins.
+    for (losses.handle(); waiting.length > 0 && capacity.hasRoom; losses.handle()) {
       const pending = waiting[0] as PendingDelivery<D>
       const admission = pending.admission ?? this.#admit(pending.delivery)
       if (admission.kind === 'runAlone' && capacity.running > 0) return
@@ -155,7 +152,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.deadlines.add(attempt)
     let result: unknown
     try {
-      result = this.#call(attempt)
+      result = this.deps.call(attempt)
     } catch (error) {
       result = Promise.reject(error)
     }
@@ -172,6 +169,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
    * decided without this run, or another consumer owns it.
    */
   #end(attempt: Attempt<D>): boolean {
+    this.losses.handle()
     const { capacity } = this
     if (attempt.interruptedBy === undefined) {
       capacity.running -= 1
