@@ -66,7 +66,7 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   })
   const probes = new Probes({ dependency, clock, graceMs: policy.graceMs })
   const { source } = transport
-  const endLog = logConsumer({ source, clock, logger, timeoutMs: policy.timeoutMs })
+  const endLog = logConsumer({ source, clock, logger, policy })
   const following = followSource(transport)
   const release = () => {
     endLog()

@@ -76,6 +76,29 @@ describe('the log of a consumer', () => {
     ])
   })
 
+  it('reports that messages become dead letters when the policy does not wait for the breaker', async () => {
+    const { send, start, clock, deadLetters } = world()
+    const { lines, logger } = recorder()
+    await start(
+      () => {
+        throw unreachable()
+      },
+      {
+        logger,
+        random: () => 0.5,
+        concurrency: 1,
+        onBreakerOpen: 'deadLetter',
+        breaker: { trip: { kind: 'consecutive', failures: 2 }, minOpen: '1m', maxOpen: '1m' },
+      },
+    )
+    for (let count = 0; count < 4; count++) send({})
+    await clock.advance('5s')
+    expect(deadLetters()).toBeGreaterThan(0)
+    expect(lines.filter((line) => line.includes('breaker'))).toContain(
+      'warn orders: The breaker opened: messages fail, so each one becomes a dead letter without a run, next probe in 60 s: Error: connect ECONNREFUSED',
+    )
+  })
+
   it('reports a message that fails for more than four minutes, not later than that', async () => {
     const { send, start, clock } = world()
     const { lines, logger } = recorder()

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts'
 import { watchSource } from '../events.ts'
 import { warnOnFailure } from '../warn-on-failure.ts'
 import { LineLimit } from './line-limit.ts'
-import { type EventOf, kindOf, type Line, lineOf } from './lines.ts'
+import { type EventOf, kindOf, type Line, type LineContext, lineOf } from './lines.ts'
 import type { Logger } from './logger.ts'
 import { countOf, oneLine } from './text.ts'
 
@@ -18,17 +18,16 @@ interface LogOptions<Target = Logger | 'off'> {
   readonly source: string
   readonly clock: Clock
   readonly logger: Target
-  /** Longest duration of a run. */
-  readonly timeoutMs: number
+  readonly policy: LineContext['policy']
 }
 
 /** Logs what a consumer reports, one line each. Returns a function that ends it. */
-export function logConsumer({ source, clock, logger, timeoutMs }: LogOptions): () => void {
+export function logConsumer({ source, clock, logger, policy }: LogOptions): () => void {
   if (logger === 'off') return () => undefined
   const ofLogger = logs.get(logger) ?? new Map<string, Log>()
   logs.set(logger, ofLogger)
   const log = ofLogger.get(source) ?? {
-    end: startLog({ source, clock, logger, timeoutMs }),
+    end: startLog({ source, clock, logger, policy }),
     users: 0,
   }
   ofLogger.set(source, log)
@@ -51,7 +50,7 @@ const UNASSIGNED: Line = {
     'No partition is assigned to this consumer: others of its group have all of them. It consumes nothing.',
 }
 
-function startLog({ source, clock, logger, timeoutMs }: LogOptions<Logger>): () => void {
+function startLog({ source, clock, logger, policy }: LogOptions<Logger>): () => void {
   const limit = new LineLimit()
   let lastFailed: EventOf<'attempt_failed'> | undefined
   /** Ends the wait of a consumer without partitions, by its transport. */
@@ -73,7 +72,7 @@ function startLog({ source, clock, logger, timeoutMs }: LogOptions<Logger>): () 
       const warn = () => log(event.type, UNASSIGNED)
       if (event.assigned === 0) cancels.set(transport, clock.after(UNASSIGNED_MS, warn))
     }
-    log(kindOf(event), lineOf(event, { lastFailed, timeoutMs }))
+    log(kindOf(event), lineOf(event, { lastFailed, policy }))
   })
   return () => {
     for (const cancel of cancels.values()) cancel()

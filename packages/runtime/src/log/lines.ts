@@ -1,4 +1,4 @@
-import type { Failure, FailureCycle } from '@redrive/core'
+import type { Failure, FailureCycle, Policy } from '@redrive/core'
 import type { PauseReason, RedriveEvent } from '../events.ts'
 import type { Logger } from './logger.ts'
 import { countOf, describeError, describeMs, oneLine } from './text.ts'
@@ -19,8 +19,7 @@ type Describe<Type extends RedriveEvent['type']> = (
 /** What a line says besides its event. */
 export interface LineContext {
   readonly lastFailed: EventOf<'attempt_failed'> | undefined
-  /** Longest duration of a run. */
-  readonly timeoutMs: number
+  readonly policy: Pick<Policy, 'timeoutMs' | 'onBreakerOpen'>
 }
 
 /** 5 min: a message that fails for longer than this needs attention. */
@@ -104,11 +103,11 @@ const PAUSES: Partial<Record<PauseReason, string>> = {
 /** Describes a failure when the next one may be more than five minutes after the first. */
 function describeFailing(
   event: EventOf<'attempt_failed'>,
-  { timeoutMs }: LineContext,
+  { policy }: LineContext,
 ): Line | undefined {
   const { at, deliveryId, firstFailedAt, retryAt, runs } = event
   if (retryAt === undefined) return undefined
-  const runMs = event.code === 'ATTEMPT_TIMEOUT' ? timeoutMs : USUAL_RUN_MS
+  const runMs = event.code === 'ATTEMPT_TIMEOUT' ? policy.timeoutMs : USUAL_RUN_MS
   const nextFailureAt = retryAt + runMs + SLACK_MS
   if (nextFailureAt - firstFailedAt < LONG_FAILING_MS) return undefined
   const since = describeMs(at - firstFailedAt)
@@ -141,9 +140,15 @@ function describeEnd(end: {
   return `${end.reason}, ${countOf(end.cycle.runs, 'run')}): ${describeFailure(end.failure)}`
 }
 
+/** What happens to messages while a breaker is open. */
+const EFFECTS: Readonly<Record<Policy['onBreakerOpen'], string>> = {
+  pause: 'none is consumed',
+  deadLetter: 'each one becomes a dead letter without a run',
+}
+
 function describeBreaker(
   event: EventOf<'breaker_changed'>,
-  { lastFailed }: LineContext,
+  { lastFailed, policy }: LineContext,
 ): Line | undefined {
   const { source, dependency, from, to, at, until } = event
   const breaker = dependency === source ? 'The breaker' : `The breaker of "${dependency}"`
@@ -152,7 +157,8 @@ function describeBreaker(
   if (to !== 'open' || from !== 'closed') return undefined
   const next = until === undefined ? '' : `, next probe in ${describeMs(until - at)}`
   const cause = lastFailed === undefined ? '' : `: ${failureOf(lastFailed)}`
-  return warn(() => `${breaker} opened: messages fail, so none is consumed${next}${cause}`)
+  const effect = EFFECTS[policy.onBreakerOpen]
+  return warn(() => `${breaker} opened: messages fail, so ${effect}${next}${cause}`)
 }
 
 function failureOf({ errorType: type, code, message }: EventOf<'attempt_failed'>): string {
