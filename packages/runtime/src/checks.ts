@@ -1,4 +1,4 @@
-import { type Check, isRecord, readOptions, withMethods } from '@redrive/core/internal'
+import { type Check, isRecord, named, readOptions, withMethods } from '@redrive/core/internal'
 
 /** The conditions of the values that several calls of the runtime take. */
 
@@ -12,6 +12,12 @@ function validateOf(value: unknown): unknown {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return undefined
   return (value as { readonly '~standard'?: { readonly validate?: unknown } })['~standard']
     ?.validate
+}
+
+/** The condition of a name that people read in logs. */
+export function visibleName(expected: string): Check {
+  const name = named(expected)
+  return { ...name, isValid: (value) => name.isValid(value) && String(value).trim() !== '' }
 }
 
 export const CLOCK: Check = withMethods('a clock with now() and after()', ['now', 'after'])
@@ -37,6 +43,15 @@ export const STORE: Check = withMethods(
 )
 
 export const INBOX: Check = withMethods('an inbox such as postgresInbox({ pool })', ['handle'])
+
+/** The condition of the limit of an inbox. */
+export const MAX_CONCURRENCY: Check = {
+  isValid: (value) =>
+    value === undefined ||
+    value === Number.POSITIVE_INFINITY ||
+    (Number.isInteger(value) && Number(value) >= 1),
+  expected: 'a whole number of at least 1',
+}
 
 export const TRANSPORT: Check = withMethods(
   "a transport such as rabbitmq({ url: 'amqp://localhost', queue: 'orders' })",

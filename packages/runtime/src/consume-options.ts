@@ -2,7 +2,6 @@ import { formatDuration, type Policy, type PolicyOptions, type Random } from '@r
 import {
   type Check,
   FUNCTION,
-  named,
   readOptions,
   readPolicy,
   type Section,
@@ -10,7 +9,7 @@ import {
   withMethods,
 } from '@redrive/core/internal'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
-import { CLOCK, INBOX, LOGGER, SCHEMA, TRANSPORT } from './checks.ts'
+import { CLOCK, INBOX, LOGGER, MAX_CONCURRENCY, SCHEMA, TRANSPORT, visibleName } from './checks.ts'
 import { type Clock, systemClock } from './clock.ts'
 import { Dependency, dependency as dependencyNamed } from './dependency.ts'
 import { type Logger, stderrLogger } from './log/logger.ts'
@@ -81,7 +80,7 @@ export function readConsumeOptions({
       top.problem('handler', `expected a function, got ${shown(handler)}`)
     }
     const inbox = top.ifGiven<Inbox>('inbox', INBOX)
-    const policy = limitConcurrency(readPolicy(top, 'consumer'), inbox?.maxConcurrency)
+    const policy = limitConcurrency(readPolicy(top, 'consumer'), readLimit(top, inbox))
     checkInboxRetention(top, policy, inbox)
     return {
       policy,
@@ -90,7 +89,7 @@ export function readConsumeOptions({
       dependency: readDependency(top, source, policy),
       inbox,
       signature: top.ifGiven<SignFailure>('signature', FUNCTION),
-      name: top.ifGiven<string>('name', named('the name of the consumer')) ?? source,
+      name: top.ifGiven<string>('name', visibleName('the name of the consumer')) ?? source,
       logger: top.ifGiven<Logger | 'off'>('logger', LOGGER) ?? stderrLogger,
       clock: top.ifGiven<Clock>('clock', CLOCK) ?? systemClock,
       random: top.ifGiven<Random>('random', FUNCTION) ?? Math.random,
@@ -129,13 +128,22 @@ function readDependency(top: Section, source: string, { breaker, outage }: Polic
   return dependency
 }
 
-const NAME = named("a name such as 'payments-api', or the result of dependency()")
+const NAME = visibleName("a name such as 'payments-api', or the result of dependency()")
 /** By its methods: with two installed copies of this package, `instanceof` fails. */
 const OBJECT = withMethods(NAME.expected, ['learn', 'onChange', 'join'])
 
 const DEPENDENCY: Check = {
   ...NAME,
   isValid: (value) => NAME.isValid(value) || OBJECT.isValid(value),
+}
+
+/** Returns the limit of the inbox; undefined when it has none. */
+function readLimit(top: Section, inbox: Inbox | undefined): number | undefined {
+  const limit = inbox?.maxConcurrency
+  if (MAX_CONCURRENCY.isValid(limit)) return limit
+  const problem = `expected ${MAX_CONCURRENCY.expected}, got ${shown(limit)}`
+  top.problem('inbox.maxConcurrency', problem)
+  return undefined
 }
 
 /** Limits the concurrency to that of the inbox. Further attempts would wait for it and use up their timeout. */

@@ -1,5 +1,6 @@
 import type { BreakerState, Failure, OutageState } from '@redrive/core'
-import { CLOSED, ISOLATED, named, NO_OUTAGE, readOptions } from '@redrive/core/internal'
+import { CLOSED, ISOLATED, NO_OUTAGE, readOptions } from '@redrive/core/internal'
+import { visibleName } from './checks.ts'
 import { addFailure, type DependencyCounts, NO_COUNTS } from './dependency-counts.ts'
 import { type DependencyUser, settingsDifferences } from './dependency-settings.ts'
 
@@ -131,7 +132,7 @@ export class Dependency {
   }
 }
 
-const NAME = named("a name such as 'payments-api'")
+const NAME = visibleName("a name such as 'payments-api'")
 
 function checkedName(name: string): string {
   return readOptions('dependency()', { name }, (options) => options.required('name', NAME))

@@ -57,6 +57,35 @@ describe('consume', () => {
     )
   })
 
+  it.each([0, -1, 2.5, 'x', Number.NaN])(
+    'rejects %s as the limit of an inbox, together with names without a visible character',
+    async (maxConcurrency) => {
+      const options = {
+        inbox: { handle: () => Promise.resolve('handled'), maxConcurrency },
+        dependency: ' ',
+        name: '\t',
+      }
+      const shown = typeof maxConcurrency === 'string' ? `'x'` : String(maxConcurrency)
+      await expect(consume(world().transport(), handler, options as never)).rejects.toMatchObject({
+        problems: [
+          `inbox.maxConcurrency: expected a whole number of at least 1, got ${shown}`,
+          "dependency: expected a name such as 'payments-api', or the result of dependency(), got ' '",
+          "name: expected the name of the consumer, got '\t'",
+        ],
+      })
+    },
+  )
+
+  it('accepts an inbox with an unlimited concurrency', async () => {
+    const inbox = {
+      handle: () => Promise.resolve('handled' as const),
+      maxConcurrency: Number.POSITIVE_INFINITY,
+    }
+    const consumer = await consume(world().transport(), handler, { inbox, logger: 'off' })
+    expect(consumer.policy.concurrency).toBe(50)
+    await consumer.stop()
+  })
+
   it('rejects options that are not an object', async () => {
     const { transport } = world()
     const call = (options: unknown) => () => consume(transport(), handler, options as never)
@@ -128,7 +157,7 @@ describe('one transport in two consumers', () => {
 })
 
 describe('a dependency', () => {
-  it.each([[''], [undefined], [7]])('needs a name, and %j is none', async (name) => {
+  it.each([[''], [' '], [undefined], [7]])('needs a name, and %j is none', async (name) => {
     const shown = typeof name === 'string' ? `'${name}'` : String(name)
     const problems = [`name: expected a name such as 'payments-api', got ${shown}`]
     expect(await problemsOf(() => dependency(name as never))).toEqual(problems)
