@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import type { CoreEvent, Decision } from '@redrive/core'
 import type { Awaitable } from './awaitable.ts'
 import type { FailedResult } from './emit/result.ts'
+import { LineLimit } from './log/line-limit.ts'
 import type { OutboundEvent } from './ports/sink.ts'
 import type { Enactment } from './ports/transport.ts'
 import { warnOnFailure } from './warn-on-failure.ts'
@@ -247,11 +248,15 @@ export function publish(event: RedriveEvent, transport?: object): void {
 
 /**
  * Calls the listener for every event of this process. Returns a function that removes it. A listener that throws or
- * rejects causes a warning of the process.
+ * rejects causes a warning of the process: at first ten, then one every ten seconds with the number of omitted ones.
  */
 export function onEvent(listener: (event: RedriveEvent) => Awaitable<unknown>): () => void {
-  const onMessage = (message: unknown) =>
-    warnOnFailure('RedriveListener', () => listener(message as RedriveEvent))
+  const limit = new LineLimit()
+  const onMessage = (message: unknown) => {
+    const event = message as RedriveEvent
+    const take = () => limit.take('listener', event.at)
+    warnOnFailure('RedriveListener', () => listener(event), take)
+  }
   events.subscribe(onMessage)
   return () => {
     events.unsubscribe(onMessage)

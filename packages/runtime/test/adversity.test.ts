@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { resolvePolicy } from '@redrive/core'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { consume, Dependency, onEvent } from '../src/index.ts'
 import {
   delivery,
@@ -147,6 +147,35 @@ describe('a listener that fails', () => {
     process.off('warning', onWarning)
     expect(consumer.stats().handled).toBe(1)
     expect(warned).toContain('the metrics client is broken')
+  })
+})
+
+describe('a listener that always fails', () => {
+  it.each([
+    [
+      'by throwing',
+      () => {
+        throw new Error('the metrics client is broken')
+      },
+    ],
+    ['by rejecting', () => Promise.reject(new Error('the metrics client is broken'))],
+  ])('warns ten times, then once every ten seconds with a count: %s', async (_, listener) => {
+    const { send, start, clock } = world()
+    const warned: unknown[] = []
+    const emitWarning = vi
+      .spyOn(process, 'emitWarning')
+      .mockImplementation((warning) => void warned.push(warning))
+    onTestFinished(() => emitWarning.mockRestore())
+    onTestFinished(onEvent(listener))
+    await start(() => undefined)
+    for (let count = 0; count < 500; count++) send({})
+    await clock.settle()
+    expect(warned).toHaveLength(10)
+    await clock.advance('10s')
+    send({})
+    await clock.settle()
+    expect(warned).toHaveLength(11)
+    expect(warned[10]).toBe('Error: the metrics client is broken (490 similar warnings omitted)')
   })
 })
 
