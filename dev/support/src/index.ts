@@ -1,4 +1,5 @@
 export { type Authority, authority, certificate } from './certificates.ts'
+export { type ConfiguredProgram, startConfigured } from './configured-program.ts'
 export { deadLetter, drop, failedCycle, giveBack, quarantine, retryIn } from './decisions.ts'
 export { GUARDS_OFF } from './policies.ts'
 export {

@@ -1,10 +1,11 @@
-/** Follows one message through a retry, a dead letter and a replay of the server, in the traces that a receiver gets. */
+/** Follows one message through a retry, a dead letter and a replay of the server, in the traces that an OpenTelemetry Collector gets. */
 import { context } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http'
 import { SimpleSpanProcessor, TracerProvider } from '@opentelemetry/sdk-trace'
 import { business, exponential } from '@redrive/core'
 import { rabbitmq } from '@redrive/rabbitmq'
+import { services, startConfigured } from '@redrive/dev-support'
 import { type Consumer, consume } from '@redrive/runtime'
 import { openTelemetry } from '@redrive/telemetry/opentelemetry'
 import { memoryInbox, until } from '@redrive/testing'
@@ -27,6 +28,16 @@ class CardDeclined extends Error {
 
 context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
 
+/** The collector decodes the spans that it receives, and sends them on as JSON. */
+const collectorConfig = (to: string) => (port: number) =>
+  `
+receivers: { otlp: { protocols: { http: { endpoint: '127.0.0.1:${port}' } } } }
+exporters: { otlphttp: { endpoint: '${to}', encoding: json, compression: none } }
+service:
+  telemetry: { metrics: { level: none } }
+  pipelines: { traces: { receivers: [otlp], exporters: [otlphttp] } }
+`
+
 let spans: readonly OtlpSpan[] = []
 let replayId: string | undefined
 
@@ -34,7 +45,15 @@ beforeAll(async () => {
   const url = await rabbitmqUrl()
   const { base } = await serveDatabase('redrive_server_traces')
   const receiver = await receiveSpans()
-  const exporter = new OTLPTraceExporter({ url: `${receiver.url}/v1/traces` })
+  await services('up', 'collector')
+  const collector = await startConfigured(
+    await services('do', 'collector', 'path'),
+    collectorConfig(receiver.url),
+    (path) => ['--config', path],
+  )
+  const traces = `http://127.0.0.1:${collector.port}/v1/traces`
+  await until('the collector responds', () => fetch(traces).then(() => true))
+  const exporter = new OTLPTraceExporter({ url: traces })
   const provider = new TracerProvider({ spanProcessors: [new SimpleSpanProcessor({ exporter })] })
   const end = openTelemetry({ tracer: provider.getTracer('shop') })
   const shop = { isFixed: false }
@@ -57,10 +76,11 @@ beforeAll(async () => {
     await consumer.stop({ drain: 0 })
     await server.kill()
     await provider.shutdown()
+    await collector.stop()
     receiver.close()
     await removeQueues(url)
   }
-}, 120_000)
+}, 1_800_000)
 
 const named = (name: string) => spans.filter((span) => span.name === `${name} ${QUEUE}`)
 

@@ -1,10 +1,15 @@
-/** Tests the sink on a real OpenTelemetry Collector: REDRIVE_OTELCOL is the path of its binary. */
-import { describe, expect, it } from 'vitest'
+/** Tests the sink on a real OpenTelemetry Collector. */
+import { services, startConfigured } from '@redrive/dev-support'
+import { beforeAll, describe, expect, it } from 'vitest'
 import { otlp } from '../src/index.ts'
-import { startService, untilServed } from './service.ts'
+import { untilServed } from './served.ts'
 import { event, failureOf, never } from './world.ts'
 
-const binary = process.env['REDRIVE_OTELCOL']
+let program = ''
+beforeAll(async () => {
+  await services('up', 'collector')
+  program = await services('do', 'collector', 'path')
+}, 1_800_000)
 
 const config = (port: number) => `
 receivers:
@@ -26,9 +31,9 @@ service:
       exporters: [debug]
 `
 
-describe.skipIf(binary === undefined)('otlp on a real collector', () => {
+describe('otlp on a real collector', () => {
   it('is accepted with every field, and rejected when too large', { timeout: 90_000 }, async () => {
-    const service = await startService(binary ?? '', config, (path) => ['--config', path])
+    const service = await startConfigured(program, config, (path) => ['--config', path])
     const url = `http://127.0.0.1:${service.port}`
     const sinks = [false, true].map((gzip) =>
       otlp({ url, gzip, resource: { 'service.name': 'shop' } }),

@@ -1,7 +1,8 @@
 /** Tests the sink on a real Loki: REDRIVE_LOKI is the path of its binary. */
+import { startConfigured } from '@redrive/dev-support'
 import { describe, expect, it } from 'vitest'
 import { loki } from '../src/index.ts'
-import { startService, untilServed } from './service.ts'
+import { untilServed } from './served.ts'
 import { event, failureOf, never } from './world.ts'
 
 const binary = process.env['REDRIVE_LOKI']
@@ -52,7 +53,7 @@ interface QueryResult {
 
 describe.skipIf(binary === undefined)('loki on a real Loki', () => {
   it('keeps each event once, with its metadata', { timeout: 120_000 }, async () => {
-    const service = await startService(binary ?? '', config, (path) => [`-config.file=${path}`])
+    const service = await startConfigured(binary ?? '', config, (path) => [`-config.file=${path}`])
     const url = `http://127.0.0.1:${service.port}`
     const sinks = [false, true].map((gzip) => loki({ url, gzip, labels: { app: 'shop' } }))
     const [plain, packed] = sinks

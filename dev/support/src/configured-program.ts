@@ -3,32 +3,28 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { freePort } from '@redrive/dev-support'
-import { until } from '@redrive/testing'
+import { freePort } from './ports.ts'
 
-/** 60 s: much longer than a service needs to start. */
-const START_MS = 60_000
-/** 50 ms between two checks. */
-const POLL_MS = 50
-
-/** A real service in a separate process and folder. */
-export interface Service {
+/** A server that a test configures and starts, in a separate process and folder. */
+export interface ConfiguredProgram {
+  /** The port that the config names. */
   readonly port: number
   /** Returns all its output so far. */
   output(): string
   stop(): Promise<void>
 }
 
-export async function startService(
-  binary: string,
+/** Starts a program with a config file, whose path is an argument. It does not wait until the program responds. */
+export async function startConfigured(
+  program: string,
   config: (port: number, folder: string) => string,
   args: (path: string) => readonly string[],
-): Promise<Service> {
+): Promise<ConfiguredProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'redrive-service-'))
   const port = await freePort()
   const path = join(folder, 'config.yaml')
   await writeFile(path, config(port, folder))
-  const child: ChildProcess = spawn(binary, args(path), { cwd: folder })
+  const child: ChildProcess = spawn(program, args(path), { cwd: folder })
   let output = ''
   for (const stream of [child.stdout, child.stderr]) {
     stream?.on('data', (chunk: Buffer) => {
@@ -43,14 +39,5 @@ export async function startService(
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
       await rm(folder, { recursive: true, force: true })
     },
-  }
-}
-
-/** Waits like `until`, and adds the log of the service to the error. */
-export async function untilServed<T>(what: string, service: Service, probe: () => Promise<T>) {
-  try {
-    return await until(what, probe, { timeout: START_MS, interval: POLL_MS })
-  } catch (error) {
-    throw new Error(`The service logged:\n${service.output()}`, { cause: error })
   }
 }
