@@ -27,6 +27,7 @@ import type { Attempt, AttemptTiming } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { publish } from './events.ts'
+import { FailingTogether } from './failing-together.ts'
 import { ownSignature, type SignFailure } from './own-signature.ts'
 import { UnprovenMessages } from './unproven-messages.ts'
 
@@ -56,6 +57,7 @@ export class GuardState {
   #lastHandledAt = 0
   #recorded = 0
   readonly unproven: UnprovenMessages = new UnprovenMessages()
+  readonly #together = new FailingTogether()
   /** True when no attempt failed recently: a success then needs no further work. */
   isCalm = true
 
@@ -131,6 +133,7 @@ export class GuardState {
     })
     this.#deps.dependency.countFailure(failure, now)
     this.unproven.note(delivery, result.decision)
+    this.#together.note(attempt.failures, result.decision, now)
     return result
   }
 
@@ -241,6 +244,12 @@ export class GuardState {
     const { breaker, outage } = this.#deps.dependency
     const isRespected = this.#deps.policy.breaker !== undefined || breaker.phase === 'isolated'
     return { breaker: isRespected ? breaker : CLOSED, outage }
+  }
+
+  /** Returns true when several messages failed together and none passed after them, although the breaker is closed. */
+  isFailing(now: number): boolean {
+    const { handledAt } = this.#deps.dependency.outage
+    return this.breakerPhase(now) === 'closed' && this.#together.isOn(handledAt, now)
   }
 
   allowed(now: number): number {

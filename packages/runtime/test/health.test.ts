@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { publish } from '../src/events.ts'
-import { delivery, never, ScriptedTransport, scripted, unreachable } from './fixtures.ts'
+import { delivery, never, ScriptedTransport, scripted, unreachable, world } from './fixtures.ts'
 
 const HEALTHY = { status: 'up', reasons: [], isConnected: true, hung: 0 }
 
@@ -201,6 +201,52 @@ describe('the health of a consumer', () => {
     isDown = false
     await clock.advance('2m')
     expect(consumer.health()).toMatchObject({ ...HEALTHY, oldestUnproven: undefined })
+  })
+
+  it('is degraded while several messages fail and none passes, without a breaker', async () => {
+    const { clock, send, start } = world()
+    let isDown = true
+    const consumer = await start(
+      () => {
+        if (isDown) throw unreachable()
+      },
+      { breaker: 'off', outage: {}, dependency: 'payments without a breaker' },
+    )
+    const reason =
+      'Several messages fail and none passes: "payments without a breaker" may be unhealthy.'
+    send({})
+    await clock.settle()
+    expect(consumer.health()).toMatchObject(HEALTHY)
+    const reports: string[] = []
+    for (let minute = 0; minute < 60; minute++) {
+      send({})
+      await clock.advance('1m')
+      const { status, reasons } = consumer.health()
+      reports.push(`${status} ${reasons.includes(reason)}`)
+    }
+    expect(reports.slice(10).filter((report) => report !== 'degraded true')).toEqual([])
+    isDown = false
+    // A success is known to a second.
+    await clock.advance('1s')
+    send({})
+    await clock.settle()
+    expect(consumer.health().reasons).not.toContain(reason)
+  })
+
+  it('forgets several messages that failed when another process has them', async () => {
+    const { clock, transport, start } = scripted()
+    const consumer = await start(
+      () => {
+        throw unreachable()
+      },
+      { breaker: 'off', outage: {}, retry: { backoff: { kind: 'fixed', delay: '10s' } } },
+    )
+    for (let count = 0; count < 10; count++) transport.deliver(delivery(`m${count}`))
+    await clock.settle()
+    expect(consumer.health().status).toBe('degraded')
+    // The copies with the failures go to the broker, which does not deliver them here again.
+    await clock.advance('6m')
+    expect(consumer.health()).toMatchObject(HEALTHY)
   })
 
   it('is degraded in a flood, and down when it pauses the consumer', async () => {

@@ -72,6 +72,11 @@ export function healthOf<D extends Delivery>(loop: Loop<D>, source: SourceState)
       slowed.isFull ? 'down' : 'degraded',
       'Many messages fail in the same way, and their dead letters are written slowly.',
     ],
+    [
+      guardState.isFailing(now),
+      'degraded',
+      `Several messages fail and none passes: "${dependency.name}" may be unhealthy.`,
+    ],
     [oldestUnproven !== undefined, 'degraded', 'A message fails, and the cause is not known.'],
   ]
   const found = checks.filter(([isTrue]) => isTrue)
