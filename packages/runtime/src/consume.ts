@@ -5,8 +5,10 @@ import { composeCall } from './invoke.ts'
 import { readDrain } from './checks.ts'
 import { missingCapabilities } from './capabilities.ts'
 import { type ConsumeOptions, readConsumeOptions } from './consume-options.ts'
+import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import { type ConsumerStats, statsOf } from './consumer-stats.ts'
+import { publish } from './events.ts'
 import { type ConsumerHealth, healthOf } from './health/consumer.ts'
 import { logConsumer } from './log/consumer-log.ts'
 import { Loop } from './loop.ts'
@@ -102,9 +104,9 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
     })
     await loop.start()
   } catch (error) {
-    release()
     releaseAll(loop)
-    await transport.close({ drainMs: 0 })
+    await closeUnused(transport, clock)
+    release()
     throw error
   }
   const consumer = consumerOf(loop, following.state, () => {
@@ -113,6 +115,16 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   })
   const remove = addConsumer({ handler: name, consumer })
   return consumer
+}
+
+/** Closes the transport of a consumer that did not start. Its error is logged: the caller gets the reason of the start. */
+async function closeUnused<D extends Delivery>(transport: Transport<D>, clock: Clock) {
+  try {
+    await transport.close({ drainMs: 0 })
+  } catch (error) {
+    const { source } = transport
+    publish({ type: 'user_code_failed', at: clock.now(), source, where: 'close', error })
+  }
 }
 
 const crashLimitOf = ({ poison }: Policy) =>

@@ -122,6 +122,18 @@ describe('a failed start', () => {
     shared.isolate()
     expect(transport.log.at(-1)).toBe('close')
   })
+
+  it('reports why it failed, and logs that the transport did not close either', async () => {
+    const transport = new ScriptedTransport()
+    transport.open = () => Promise.reject(new Error('no such queue'))
+    transport.close = () => Promise.reject(new Error('the socket is gone'))
+    const lines: string[] = []
+    const write = (line: string) => void lines.push(line)
+    await expect(
+      consume(transport, () => undefined, { logger: { warn: write, error: write } }),
+    ).rejects.toThrow('no such queue')
+    expect(lines).toEqual(['orders: close failed: Error: the socket is gone'])
+  })
 })
 
 describe('a listener that fails', () => {
