@@ -26,9 +26,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** Decodes by content type: text as text, JSON (also without a content type) as JSON, anything else as bytes. Null for a tombstone. */
 export const decodeByContentType: Decode = (bytes, { contentType, isTombstone }) => {
   if (isTombstone === true) return null
-  if (contentType === undefined || contentType.includes('json'))
-    return JSON.parse(utf8.decode(bytes))
-  return contentType.startsWith('text/') ? utf8.decode(bytes) : bytes
+  const type = contentType?.toLowerCase()
+  if (type === undefined || type.includes('json')) return JSON.parse(utf8.decode(bytes))
+  return type.startsWith('text/') ? utf8.decode(bytes) : bytes
 }
 
 /**

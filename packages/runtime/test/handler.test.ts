@@ -137,6 +137,14 @@ describe('decoding', () => {
     expect(deadLetters[0]?.delivery.cycle.attempts).toBe(1)
   })
 
+  it.each([
+    ['Application/JSON', '{"a":1}', { a: 1 }],
+    ['application/vnd.X+JSON', '[1]', [1]],
+    ['TEXT/Plain; charset=UTF-8', '{"a"', '{"a"'],
+  ])('reads %s as in lower case', async (contentType, body, value) => {
+    expect((await decoded(text(body), contentType)).bodies).toEqual([value])
+  })
+
   it('does not decode a body that the handler does not read', async () => {
     const { send, start, clock } = world()
     const handled: number[] = []
