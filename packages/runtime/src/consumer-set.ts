@@ -1,6 +1,7 @@
 import type { Awaitable } from './awaitable.ts'
 import type { Consumer, StopOptions } from './consume.ts'
 import type { ConsumerHealth } from './health/consumer.ts'
+import { messageOf } from './log/text.ts'
 
 /** Starts one consumer, with `consume`. */
 export type StartConsumer = () => Awaitable<Consumer>
@@ -85,7 +86,7 @@ function stateOf(consumer: Consumer | undefined): Pick<ConsumerHealth, 'status' 
 const stopped = () => new Error('The consumers were stopped. Create a new set to start them again.')
 
 function severalErrors(errors: readonly unknown[]): AggregateError {
-  const texts = errors.map((error) => (error instanceof Error ? error.message : String(error)))
+  const texts = errors.map(messageOf)
   return new AggregateError(
     errors,
     `${errors.length} consumers did not start:\n${texts.join('\n')}`,

@@ -150,14 +150,14 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const attempt = new Attempt(delivery, failures, alone)
     this.capacity.running += 1
     this.deadlines.add(attempt)
-    let result: unknown
-    try {
-      result = this.deps.call(attempt)
-    } catch (error) {
-      result = Promise.reject(error)
-    }
     // Always through a promise, also for a synchronous handler: a long queue must not become a deep stack.
-    const settled = result instanceof Promise ? result : Promise.resolve(result)
+    let settled: Promise<unknown>
+    try {
+      const result = this.deps.call(attempt)
+      settled = result instanceof Promise ? result : Promise.resolve(result)
+    } catch (error) {
+      settled = Promise.reject(error)
+    }
     settled.then(
       () => this.#succeeded(attempt),
       (error: unknown) => this.#failed(attempt, error),

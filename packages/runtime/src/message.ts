@@ -1,6 +1,7 @@
 import { type Delivery, RedriveError } from '@redrive/core'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Awaitable } from './awaitable.ts'
+import { messageOf } from './log/text.ts'
 
 /** A message as a handler sees it. */
 export interface Message<Body = unknown> {
@@ -87,8 +88,8 @@ export class LazyMessage implements Message {
 
 /** Converts any exception of a decoder: the payload cannot be read. */
 function unreadable(cause: unknown): RedriveError {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new RedriveError('PAYLOAD_INVALID', `The body cannot be decoded: ${why}`, { cause })
+  const text = `The body cannot be decoded: ${messageOf(cause)}`
+  return new RedriveError('PAYLOAD_INVALID', text, { cause })
 }
 
 function decodeBody(decode: Decode, delivery: Delivery): unknown {

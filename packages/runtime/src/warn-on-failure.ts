@@ -1,4 +1,4 @@
-import { countOf, describeError } from './log/text.ts'
+import { countOf, describeError, warningOf } from './log/text.ts'
 
 /**
  * Returns the number of warnings omitted before this one; undefined when this one is omitted as well. It is called only when
@@ -21,7 +21,7 @@ export function warnOnFailure(
     if (omitted > 0) {
       const rest = `${countOf(omitted, 'similar warning')} omitted`
       process.emitWarning(`${describeError(error)} (${rest})`, name)
-    } else process.emitWarning(error instanceof Error ? error : describeError(error), name)
+    } else process.emitWarning(warningOf(error), name)
   }
   try {
     const result = call()

@@ -6,6 +6,7 @@ import {
   delivery,
   events,
   ofType,
+  revoked,
   ScriptedTransport,
   unreachable,
   world,
@@ -162,6 +163,31 @@ describe('a listener that fails', () => {
   })
 })
 
+describe('a listener that throws a value that throws on each access', () => {
+  it.each(['by throwing', 'by rejecting'])('causes a warning: %s', async (how) => {
+    const { send, start, clock } = world()
+    const warned: unknown[] = []
+    const emitWarning = vi
+      .spyOn(process, 'emitWarning')
+      .mockImplementation((warning) => void warned.push(warning))
+    onTestFinished(() => emitWarning.mockRestore())
+    const fail = async () => {
+      await Promise.resolve()
+      throw revoked()
+    }
+    const end = onEvent(() => {
+      if (how === 'by rejecting') return fail()
+      throw revoked()
+    })
+    onTestFinished(end)
+    const consumer = await start(() => undefined)
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ handled: 1, failed: 0, settling: 0 })
+    expect(warned).toEqual(['a value that has no text'])
+  })
+})
+
 describe('a listener that always fails', () => {
   it.each([
     [
@@ -253,6 +279,17 @@ describe('a suspect that the broker takes back while it runs', () => {
     await clock.settle()
     expect(ran).toEqual(['first', 'second'])
     expect(consumer.stats().isPaused).toBe(true)
+  })
+})
+
+describe('a handler that returns a value that throws on each access', () => {
+  it('fails as one that throws', async () => {
+    const { send, start, clock, deadLetters } = world()
+    const consumer = await start(() => revoked(), { retry: { attempts: 1 } })
+    send({})
+    await clock.settle()
+    expect(deadLetters()).toBe(1)
+    expect(consumer.stats()).toMatchObject({ running: 0, failed: 1 })
   })
 })
 

@@ -3,7 +3,7 @@ import { memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { describe, expect, it } from 'vitest'
 import type { AttemptContext, Inbox, InboxEntry, Message } from '../src/index.ts'
-import { events, ofType, unreachable, untilAborted, world } from './fixtures.ts'
+import { events, ofType, revoked, unreachable, untilAborted, world } from './fixtures.ts'
 
 describe('a handler', () => {
   it('gets the message as it was sent', async () => {
@@ -135,6 +135,34 @@ describe('decoding', () => {
     expect(deadLetters).toMatchObject([{ class: 'schema', reason: 'terminal' }])
     expect(deadLetters[0]?.delivery.bytes).toEqual(body)
     expect(deadLetters[0]?.delivery.cycle.attempts).toBe(1)
+  })
+
+  it.each([
+    ['an object without a prototype', () => Object.create(null) as unknown],
+    ['a symbol', () => Symbol('unreadable')],
+    ['a Proxy that throws', revoked],
+    [
+      'an error whose message throws',
+      () =>
+        Object.defineProperty(new Error(), 'message', {
+          get: () => {
+            throw new Error('no message')
+          },
+        }),
+    ],
+  ])('takes a decoder that throws %s for a body that cannot be read', async (_, thrown) => {
+    const { send, start, clock, drain } = world()
+    let runs = 0
+    await start(() => expect.unreachable(), {
+      decode: () => {
+        runs += 1
+        throw thrown()
+      },
+    })
+    send({})
+    await clock.advance('5m')
+    expect(await drain()).toMatchObject([{ class: 'schema', reason: 'terminal' }])
+    expect(runs).toBe(1)
   })
 
   it.each([

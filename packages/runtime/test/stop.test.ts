@@ -1,6 +1,15 @@
 import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
-import { delivery, events, never, ofType, unreachable, world, scripted } from './fixtures.ts'
+import {
+  delivery,
+  events,
+  never,
+  revoked,
+  ofType,
+  unreachable,
+  world,
+  scripted,
+} from './fixtures.ts'
 
 describe('stop', () => {
   it('lets running handlers finish, accepts nothing new, and closes', async () => {
@@ -41,6 +50,26 @@ describe('stop', () => {
     await start((_, { attempt }) => void attempts.push(attempt))
     await clock.settle()
     expect(attempts).toEqual([1])
+  })
+
+  it('decides a message whose handler throws a value that throws on each access', async () => {
+    const { send, start, clock, backlog } = world()
+    let fail: (error: unknown) => void = () => undefined
+    const consumer = await start(
+      () =>
+        new Promise((_, reject) => {
+          fail = reject
+        }),
+      { retry: { attempts: 2, backoff: { kind: 'fixed', delay: '1m' } } },
+    )
+    send({})
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    fail(revoked())
+    await clock.advance('10s')
+    await stopped
+    expect(consumer.stats()).toMatchObject({ failed: 1, running: 0, settling: 0 })
+    expect(backlog()).toBe(1)
   })
 
   it("returns deliveries without increasing the broker's delivery count", async () => {

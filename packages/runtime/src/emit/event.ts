@@ -3,6 +3,7 @@ import { type Delivery, type FailureCycle, FIRST_CYCLE, RedriveError } from '@re
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { checkValue } from '../message.ts'
 import type { Awaitable } from '../awaitable.ts'
+import { messageOf } from '../log/text.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
 
 export const SEVERITIES = ['debug', 'info', 'warning', 'error', 'fatal'] as const
@@ -83,9 +84,7 @@ function jsonOf(data: unknown): Uint8Array {
   try {
     return Buffer.from(JSON.stringify(data) ?? 'null')
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new RedriveError('PAYLOAD_INVALID', `The data cannot be serialized as JSON: ${why}`, {
-      cause,
-    })
+    const text = `The data cannot be serialized as JSON: ${messageOf(cause)}`
+    throw new RedriveError('PAYLOAD_INVALID', text, { cause })
   }
 }

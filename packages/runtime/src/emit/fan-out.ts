@@ -1,6 +1,7 @@
 import { isRedriveError, RedriveError } from '@redrive/core'
 import { readDrain } from '../checks.ts'
 import { isAlwaysKept, isKept } from '@redrive/core/internal'
+import { messageOf } from '../log/text.ts'
 import type { ReplayQuery, ReplayResult } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
 import { withTimeout } from '../timeout.ts'
@@ -265,9 +266,7 @@ function lostError(
     result.kind === 'lost' ? [{ name, error: result.error }] : [],
   )
   if (lost.length === 0) return undefined
-  const problems = lost.map(
-    ({ name, error }) => `${name}: ${error instanceof Error ? error.message : String(error)}`,
-  )
+  const problems = lost.map(({ name, error }) => `${name}: ${messageOf(error)}`)
   return new RedriveError(
     'EVENT_LOST',
     `Event "${id}" of type "${type}" is lost. Neither these sinks nor the store accepted it:\n- ${problems.join('\n- ')}`,

@@ -1,3 +1,4 @@
+import { warningOf } from '../log/text.ts'
 import type { CloseOptions } from './options.ts'
 import type { Emitter } from './emitter.ts'
 
@@ -24,7 +25,7 @@ export function flushOnExit(
 ): () => void {
   const close = () =>
     emitter.close(closing).catch((error: unknown) => {
-      process.emitWarning(error instanceof Error ? error : String(error))
+      process.emitWarning(warningOf(error))
     })
   const onSignal = (signal: NodeJS.Signals) => {
     // Removed first, so that a second signal ends the process immediately.

@@ -5,6 +5,7 @@ import {
   FIRST_CYCLE,
   RedriveError,
 } from '@redrive/core'
+import { messageOf } from '../log/text.ts'
 import type { StoredDeadLetter, StoredReason } from '../ports/dead-letter-store.ts'
 import type { OutboundEvent } from '../ports/sink.ts'
 
@@ -129,8 +130,7 @@ export const CLOSED: Undelivered = beforeAnyAttempt(
 
 /** Creates the reason for invalid data. A replay fails again until a user fixes the data. */
 export const invalid = (error: unknown): Undelivered => {
-  const message = error instanceof Error ? error.message : String(error)
-  const why = beforeAnyAttempt('invalid', message)
+  const why = beforeAnyAttempt('invalid', messageOf(error))
   return { ...why, failure: { ...why.failure, class: 'schema' } }
 }
 

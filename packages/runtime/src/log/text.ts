@@ -10,12 +10,33 @@ export function oneLine(text: string, maxLength: number = MAX_LENGTH): string {
   return line.length <= maxLength ? line : `${line.slice(0, maxLength)}…`
 }
 
+/** The text of an object without a prototype, of a Proxy that throws, and of other values without a text. */
+const NO_TEXT = 'a value that has no text'
+
 /** Describes any thrown value, also one that cannot be converted to a text. */
 export function describeError(error: unknown): string {
   try {
     return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
   } catch {
-    return 'a value that has no text'
+    return NO_TEXT
+  }
+}
+
+/** Returns the message of any thrown value, unchanged. */
+export function messageOf(error: unknown): string {
+  try {
+    return String(error instanceof Error ? error.message : error)
+  } catch {
+    return NO_TEXT
+  }
+}
+
+/** Returns an error as it is, for a warning of the process, and any other thrown value as a text. */
+export function warningOf(error: unknown): Error | string {
+  try {
+    return error instanceof Error ? error : oneLine(String(error))
+  } catch {
+    return NO_TEXT
   }
 }
 
