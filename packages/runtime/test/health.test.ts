@@ -210,7 +210,12 @@ describe('the health of a consumer', () => {
       () => {
         if (isDown) throw unreachable()
       },
-      { breaker: 'off', outage: {}, dependency: 'payments without a breaker' },
+      {
+        breaker: 'off',
+        outage: {},
+        random: () => 0.5,
+        dependency: 'payments without a breaker',
+      },
     )
     const reason =
       'Several messages fail and none passes: "payments without a breaker" may be unhealthy.'
