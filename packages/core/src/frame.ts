@@ -23,7 +23,7 @@ interface Line {
 
 /** Failures come from few lines of code, and matching the forms of all languages takes longer than a lookup. */
 const readLine = remembering((line): Line => {
-  const python = pythonFrame(line)
+  const python = fileFrame(PYTHON, line)
   return { frame: python ?? firstFrame(line) ?? NOT_OWN, isPython: python !== undefined }
 })
 
@@ -32,28 +32,26 @@ function firstFrame(line: string): string | undefined {
   // On Windows, a line of .NET ends with a carriage return, which the dot does not match.
   const text = /^\s*at (?:async )?(.*)/.exec(line)?.[1]
   if (text !== undefined) return managedFrame(text) ?? scriptFrame(text)
-  return phpFrame(line) ?? rubyFrame(line)
+  return fileFrame(PHP, line) ?? fileFrame(RUBY, line)
 }
 
 /** Folders of packages and of the language itself. */
 const PACKAGES =
   /(?:^|[\\/])(?:site-packages|dist-packages|vendor|gems|lib[\\/](?:python|ruby)[\d.]*)[\\/]|^</
 
-function pythonFrame(line: string): string | undefined {
-  const [, file = '', name = ''] = /^\s{0,8}File "([^"]+)", line \d+, in (\S+)/.exec(line) ?? []
-  return file === '' ? undefined : frameIn(file, name)
-}
+/** `  File "/app/export.py", line 42, in orders` */
+const PYTHON = /^\s{0,8}File "([^"]+)", line \d+, in (\S+)/
+/** `#1 /app/src/Export.php(42): Acme\Export->orders()` */
+const PHP = /^#\d+ ([^(]+)\(\d+\): ([^(]+)/
+/** `/app/lib/export.rb:42:in 'Export#orders'` */
+const RUBY = /^(?:\s*from )?(\S+\.rb):\d+:in ['`]([^']+)'/
 
-/** Reads `#1 /app/src/Export.php(42): Acme\Export->orders()`. */
-function phpFrame(line: string): string | undefined {
-  const [, file = '', name = ''] = /^#\d+ ([^(]+)\(\d+\): ([^(]+)/.exec(line) ?? []
-  return file === '' ? undefined : frameIn(file, name)
-}
-
-/** Reads `/app/lib/export.rb:42:in 'Export#orders'`. */
-function rubyFrame(line: string): string | undefined {
-  const [, file = '', name = ''] = /^(?:\s*from )?(\S+\.rb):\d+:in ['`]([^']+)'/.exec(line) ?? []
-  return file === '' ? undefined : frameIn(file, name)
+/** Reads a line with a file and a name. Returns undefined when it has another form. */
+function fileFrame(form: RegExp, line: string): string | undefined {
+  const found = form.exec(line)
+  if (found === null) return undefined
+  const [, file, name] = found as unknown as readonly [string, string, string]
+  return frameIn(file, name)
 }
 
 const frameIn = (file: string, name: string): string =>

@@ -61,7 +61,7 @@ const digitsOf = (text: string) => text.replaceAll(/\D/g, '')
 
 /** Numbers of cards begin with 2 to 6 and end with a check digit. Timestamps in milliseconds begin with 1. */
 function isCard(digits: string): boolean {
-  if (!/^[2-6]\d{12,18}$/.test(digits)) return false
+  if (!/^[2-6]/.test(digits)) return false
   let sum = 0
   for (let at = 0; at < digits.length; at++) {
     const digit = Number(digits[digits.length - 1 - at])
@@ -97,7 +97,8 @@ function hideIbans(text: string): string {
 /** Returns the length of the longest beginning that is an IBAN and ends with a word: words may follow it. */
 function ibanLength(run: string, next = ' '): number | undefined {
   for (let end = run.length; end >= IBAN_MIN; end--) {
-    const isEnd = run[end - 1] !== ' ' && !/[a-z\d]/i.test(run[end] ?? next)
+    // After a space, the run goes on with a letter or digit, so no beginning ends with a space.
+    const isEnd = !/[a-z\d]/i.test(run[end] ?? next)
     if (isEnd && isIban(run.slice(0, end).replaceAll(' ', ''))) return end
   }
   return undefined

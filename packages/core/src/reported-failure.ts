@@ -17,7 +17,8 @@ export function cycleFromReport(report: ReportedFailure): FailureCycle {
     rules: [],
     handler: 'foreign',
     includeStack: false,
-    now: at ?? 0,
+    // Only a header with a date needs the time.
+    now: 0,
   })
   const record: FailureRecord = {
     number: Math.max(1, attempts),

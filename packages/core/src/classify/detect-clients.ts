@@ -8,7 +8,7 @@ import {
   REDIS_REPLIES,
   REDIS_WORDS,
 } from './clients.ts'
-import { read, readItems, readString } from './read.ts'
+import { read, readItems, readString, readText } from './read.ts'
 import { typeOf } from './text.ts'
 import { toVerdict, type Verdict } from './verdict.ts'
 
@@ -18,7 +18,7 @@ const LABELS_MAX = 16
 /** An adapter of Prisma describes the error of its driver with a plain object. */
 export function prismaError(error: unknown): Verdict | undefined {
   if (typeOf(error) !== 'DriverAdapterError') return undefined
-  const kind = readString(read(error, 'cause'), 'kind') ?? ''
+  const kind = readText(read(error, 'cause'), 'kind')
   const ruling = PRISMA_KINDS.get(kind)
   return ruling && toVerdict(ruling, kind)
 }
@@ -52,7 +52,7 @@ export function kafkaError(error: unknown): Verdict | undefined {
 /** The protocol of Redis has no codes: the first word of an error reply is the code. */
 export function redisError(error: unknown): Verdict | undefined {
   if (!REDIS_REPLIES.has(typeOf(error))) return undefined
-  const [word = ''] = /^[A-Z]+(?= )/.exec(readString(error, 'message') ?? '') ?? []
+  const [word = ''] = /^[A-Z]+(?= )/.exec(readText(error, 'message')) ?? []
   const ruling = REDIS_WORDS.get(word)
   return ruling && toVerdict(ruling, `REDIS ${word}`)
 }

@@ -14,7 +14,7 @@ import { CLIENT_CODES, NAMES } from './clients.ts'
 import { amqpError, kafkaError, mongoError, prismaError, redisError } from './detect-clients.ts'
 import { retryAfterOf, STATUS_NAMES, statusOf } from './http.ts'
 import { hasAny, type Names } from './names.ts'
-import { attempt, isA, read, readItems, readString } from './read.ts'
+import { attempt, isA, read, readItems, readString, readText } from './read.ts'
 import { clip } from '../text.ts'
 import { readIssues, typeOf } from './text.ts'
 import { CODE_MAX, codeOf, type Detector, toVerdict, type Verdict } from './verdict.ts'
@@ -112,9 +112,9 @@ const REASONS_MAX = 100
 /** Version 3 of the SDK puts the service's code in `name`, version 2 in `code`; some protocols use `Code`. */
 function awsError(error: unknown): Verdict | undefined {
   if (read(error, '$metadata') === undefined) return undefined
-  const own = ['name', 'code', 'Code'].map((key) => readString(error, key) ?? '')
+  const own = ['name', 'code', 'Code'].map((key) => readText(error, key))
   const reasons = readItems(read(error, 'CancellationReasons'), REASONS_MAX)
-  const codes = [...own, ...reasons.map((reason) => readString(reason, 'Code') ?? '')]
+  const codes = [...own, ...reasons.map((reason) => readText(reason, 'Code'))]
   const known = codes.find((code) => AWS_CODES.has(code))
   if (known !== undefined) return toVerdict(AWS_CODES.get(known) ?? 'unknown', known)
   const retryable = read(error, '$retryable') !== undefined
@@ -139,7 +139,7 @@ function codedError(error: unknown): Verdict | undefined {
 
 function wordedError(error: unknown): Verdict | undefined {
   if (!isA(error, Error)) return undefined
-  const message = readString(error, 'message') ?? ''
+  const message = readText(error, 'message')
   const ruling =
     MESSAGES.get(message) ?? MESSAGE_STARTS.find(([start]) => message.startsWith(start))?.[1]
   return ruling && toVerdict(ruling, codeOf(error))
@@ -169,9 +169,9 @@ const JSON_LOOK_MAX = 1000
 
 function jsonError(error: unknown): Verdict | undefined {
   if (!isA(error, SyntaxError)) return undefined
-  const message = clip(readString(error, 'message') ?? '', JSON_LOOK_MAX)
+  const message = clip(readText(error, 'message'), JSON_LOOK_MAX)
   if (!JSON_MESSAGE.test(message)) return undefined
-  const stack = clip(readString(error, 'stack') ?? '', JSON_LOOK_MAX)
+  const stack = clip(readText(error, 'stack'), JSON_LOOK_MAX)
   return toVerdict(RESPONSE_PARSER.test(stack) ? 'unknown' : 'schema', 'INVALID_JSON')
 }
 
@@ -185,6 +185,6 @@ const ABORTS: ReadonlyMap<string, readonly [Ruling, code: string]> = new Map([
 ])
 
 function abortedError(error: unknown): Verdict | undefined {
-  const row = ABORTS.get(readString(error, 'name') ?? '')
+  const row = ABORTS.get(readText(error, 'name'))
   return row && toVerdict(row[0], codeOf(error) ?? row[1])
 }

@@ -28,6 +28,9 @@ export function readString(value: unknown, key: string): string | undefined {
   return typeof found === 'string' ? found : undefined
 }
 
+/** Returns a text; an empty one when there is none. */
+export const readText = (value: unknown, key: string): string => readString(value, key) ?? ''
+
 /** Returns the first `max` items of an array, or none when the value is not an array. */
 export function readItems(value: unknown, max: number): readonly unknown[] {
   return attempt(() => (Array.isArray(value) ? firstOf(value, max) : [])) ?? []

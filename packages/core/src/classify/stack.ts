@@ -1,4 +1,4 @@
-import { readString } from './read.ts'
+import { readString, readText } from './read.ts'
 import { clip } from '../text.ts'
 
 /** About fifteen frames: those of the handler and of the library it called. More would fill the broker headers. */
@@ -13,7 +13,7 @@ const FRAME = /\n\s{0,8}(?:at |File ")/
 export function framesOf(error: unknown): string | undefined {
   const stack = readString(error, 'stack')
   if (stack === undefined) return undefined
-  const message = readString(error, 'message') ?? ''
+  const message = readText(error, 'message')
   const found = stack.indexOf(message)
   const firstFrame = stack.search(FRAME)
   // A short message may also be part of a frame.

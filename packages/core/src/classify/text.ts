@@ -1,5 +1,5 @@
 import { clip } from '../text.ts'
-import { attempt, read, readItems, readPath, readString } from './read.ts'
+import { attempt, read, readItems, readPath, readString, readText } from './read.ts'
 
 /** Messages travel in broker headers together with up to ten attempts. 500 characters explain the failure and still fit. */
 export const MESSAGE_MAX = 500
@@ -41,7 +41,7 @@ const INHERITED_NAMES: ReadonlySet<string> = new Set([
 export function typeOf(error: unknown): string {
   if (error === null) return 'null'
   if (typeof error !== 'object') return typeof error
-  const name = readString(error, 'name') ?? ''
+  const name = readText(error, 'name')
   if (name !== '' && !INHERITED_NAMES.has(name)) return clip(name, TYPE_MAX)
   const made = readPath(error, ['constructor', 'name'])
   return clip(typeof made === 'string' && made !== '' ? made : name || 'object', TYPE_MAX)
