@@ -92,8 +92,7 @@ export function decide(input: DecideInput): DecideResult {
     wasProbe: breakerPhase(input.guards.breaker, now) === 'halfOpen',
   }
   const result = rule.action === 'retry' ? chooseRetry(context) : giveUp(context, 'terminal')
-  const isCounted = cause === 'message' && result.decision.kind !== 'pause'
-  const failed = attemptFailed(input, failure, isCounted, result.decision)
+  const failed = attemptFailed(input, failure, cause === 'message', result.decision)
   return { ...result, events: [failed, ...update.events, ...result.events] }
 }
 

@@ -58,7 +58,12 @@ function afterHandled(
 function afterFailure(
   { policy, guards }: ReturnType<typeof aWorld>,
   failure: Partial<Failure>,
-  attempt: { startedAt?: number; inFlight?: number; messageId?: string } = {},
+  attempt: {
+    startedAt?: number
+    inFlight?: number
+    messageId?: string
+    othersPassed?: boolean
+  } = {},
 ) {
   const failed = {
     failure: aFailure(failure),
@@ -301,6 +306,20 @@ describe('a failure', () => {
       retryAfterMs: 20_000,
     })
     expect(guards.breaker).toMatchObject({ phase: 'open', until: NOW + 20_000 })
+  })
+
+  test('of a message that others overtook counts only when the dependency responded', () => {
+    const guardsAfter = (name: 'business' | 'integration' | 'transient' | 'unknown' | 'schema') => {
+      const world = aWorld({}, { breaker: shaken(4) })
+      const seen = { othersPassed: true }
+      return { before: world.guards, after: afterFailure(world, { class: name }, seen).guards }
+    }
+    for (const name of ['business', 'integration'] as const)
+      expect(guardsAfter(name).after.breaker).toEqual(CLOSED)
+    for (const name of ['transient', 'unknown', 'schema'] as const) {
+      const { before, after } = guardsAfter(name)
+      expect(after).toBe(before)
+    }
   })
 
   test('of a probe opens the breaker again, without restarting the limit', () => {
