@@ -69,8 +69,8 @@ export function backoffDelay(context: RetryContext): number {
       return Math.max(drawnMs, Math.min(grownMs, longestMs))
     }
     case 'unproven': {
-      // After runs in an outage the delays do not start again from the shortest one.
-      const lastMs = Math.min(cycle.lastDelayMs, longestMs)
+      // Without a breaker, only the delays limit the runs in an outage: they do not start again from the shortest one.
+      const lastMs = policy.breaker === undefined ? Math.min(cycle.lastDelayMs, longestMs) : 0
       return Math.max(drawnMs, lastMs, unprovenDelay(policy.retry.unproven, cycle, random))
     }
   }

@@ -1087,10 +1087,11 @@ describe('the wait', () => {
     expect(waitWith(70_000)).toEqual(['pushback', 70_000])
   })
 
-  test('after a run in an outage does not start again from the shortest without proof', () => {
-    const waitAfter = (lastDelayMs: number) =>
+  test('after a run in an outage does not start again from the shortest when the breaker is off', () => {
+    const retry = { backoff: exponential({ cap: '60s', jitter: 'none' }) }
+    const waitAfter = (lastDelayMs: number, options: PolicyOptions = { breaker: 'off' }) =>
       waitOf({
-        options: { retry: { backoff: exponential({ cap: '60s', jitter: 'none' }) } },
+        options: { retry, ...options },
         failure: { class: 'transient' },
         cycle: { runs: 9, attempts: 0, lastDelayMs },
         random: () => 0,
@@ -1098,6 +1099,7 @@ describe('the wait', () => {
     expect(waitAfter(1_000)).toBe(1_000)
     expect(waitAfter(40_000)).toBe(40_000)
     expect(waitAfter(90_000)).toBe(60_000)
+    expect(waitAfter(40_000, {})).toBe(1_000)
   })
 
   test('requested by the dependency counts from the first millisecond', () => {
