@@ -108,6 +108,24 @@ describe('the checker', () => {
     expect(check(story.drained().evidence()).figures.bound).toBe(5)
   })
 
+  it('explains a hand-off whose original came back with a lost connection', () => {
+    const lost = { what: 'event', type: 'lost', id: 'a' } as const
+    const handOffs = [
+      { ...lost, note: 'retryAt' },
+      { ...lost, note: 'settle' },
+    ]
+    const connectionLost = { what: 'event', type: 'connection_lost' } as const
+    const boundWith = (...events: Parameters<ReturnType<typeof good>['at']>[1][]) =>
+      check(
+        good()
+          .at('consumer-1', ...events)
+          .drained()
+          .evidence(),
+      ).figures.bound
+    expect(boundWith(...handOffs)).toBe(0)
+    expect(boundWith(...handOffs, connectionLost)).toBe(1)
+  })
+
   it('does not count a requested end as a crash', () => {
     const story = good()
       .at('harness', { what: 'exited', process: 'consumer-1', isCrash: false, inFlight: 9 })

@@ -148,11 +148,17 @@ export function duplicatesIn(
 /**
  * Returns the number of duplicates that the faults explain. A message in flight when a process or
  * connection ended may be finished without the broker's knowledge. A copy without a known
- * confirmation is made again.
+ * confirmation is made again, and so is one whose original came back with its connection: hand-offs hold no slot of the
+ * messages in flight.
  */
 function boundOf({ entries, bound: known }: World): number {
   if (known !== undefined) return known
   const inFlight = new Map<string, number>()
+  const disconnected = new Set(
+    entries.flatMap((one) =>
+      one.what === 'event' && one.type === 'connection_lost' ? [one.by] : [],
+    ),
+  )
   let bound = 0
   for (const entry of entries) {
     if (entry.what === 'spawned') inFlight.set(entry.process, entry.inFlight)
@@ -161,9 +167,14 @@ function boundOf({ entries, bound: known }: World): number {
     if (entry.what !== 'event') continue
     if (entry.type === 'connection_lost') bound += inFlight.get(entry.by) ?? 0
     if (entry.type === 'unknown') bound += 1
+    const isCopied = entry.type === 'lost' && HAND_OFFS.has(entry.note ?? '')
+    if (isCopied && disconnected.has(entry.by)) bound += 1
   }
   return bound
 }
+
+/** Decisions that make a copy of the message. */
+const HAND_OFFS: ReadonlySet<string> = new Set(['retryAt', 'deadLetter', 'quarantine'])
 
 function checkBound(world: World): readonly Violation[] {
   const duplicates = duplicatesIn(world)
