@@ -3,11 +3,10 @@
 #   path            prints the path of the program
 # shellcheck shell=bash disable=SC2034,SC2154
 
-extras=(path)
 version=v0.155.0
 
-# shellcheck source=dev/services.d/lib/process.sh
-. dev/services.d/lib/process.sh
+# shellcheck source=dev/services.d/lib/installed.sh
+. dev/services.d/lib/installed.sh
 
 path() {
   [[ -x $data/$version/otelcol ]] && echo "$data/$version/otelcol"
@@ -30,18 +29,6 @@ up() {
     manifest >"$data/manifest.yaml"
     go run "go.opentelemetry.io/collector/cmd/builder@$version" --config "$data/manifest.yaml" \
       >"$data/install.log" 2>&1 || fail "could not build it: see $data/install.log"
-  fi
-  say "$(path) (installed)"
-}
-
-down() {
-  :
-}
-
-status() {
-  if ! path >/dev/null; then
-    say "not installed"
-    return 1
   fi
   say "$(path) (installed)"
 }

@@ -2,11 +2,10 @@
 #   path            prints the path of the program
 # shellcheck shell=bash disable=SC2034,SC2154
 
-extras=(path)
 version=v3.22.0
 
-# shellcheck source=dev/services.d/lib/process.sh
-. dev/services.d/lib/process.sh
+# shellcheck source=dev/services.d/lib/installed.sh
+. dev/services.d/lib/installed.sh
 
 path() {
   command -v helm || { [[ -x $data/bin/helm ]] && echo "$data/bin/helm"; }
@@ -18,18 +17,6 @@ up() {
     say "building helm $version" >&2
     GOBIN=$data/bin go install "helm.sh/helm/v3/cmd/helm@$version" >"$data/install.log" 2>&1 ||
       fail "could not build helm: see $data/install.log"
-  fi
-  say "$(path) (installed)"
-}
-
-down() {
-  :
-}
-
-status() {
-  if ! path >/dev/null; then
-    say "not installed"
-    return 1
   fi
   say "$(path) (installed)"
 }

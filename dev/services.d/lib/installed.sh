@@ -1,4 +1,5 @@
-# A program that is installed and not started; tests start it. The service file sets `program`.
+# A program that is installed and not started; tests start it. The service file sets `program`, or
+# replaces `path` and `up` when it builds the program.
 #   path            prints the path of the program
 # shellcheck shell=bash disable=SC2034,SC2154
 
