@@ -19,7 +19,6 @@ export async function killNode(node: NodeNumber): Promise<void> {
 /** Resolves when the node has rejoined the others. */
 export async function startNode(node: NodeNumber): Promise<void> {
   await repeated(() => on('start_node', String(node)), START)
-  await hastenDeadLetters([node])
 }
 
 /** Cuts a node off from the other nodes, but not from its clients. */
@@ -39,21 +38,8 @@ export async function memoryAlarm(state: 'on' | 'off'): Promise<void> {
   await on('memory_alarm', state)
 }
 
-/** Changes a setting of the broker until the node restarts. */
-export async function setBroker(
-  setting: string,
-  value: number,
-  nodes: readonly NodeNumber[] = NODES,
-): Promise<void> {
+/** Changes a setting of all nodes, of each until it restarts. */
+export async function setBroker(setting: string, value: number): Promise<void> {
   const expression = `application:set_env(rabbit, ${setting}, ${value}).`
-  await Promise.all(nodes.map((node) => on('ctl', String(node), 'eval', expression)))
-}
-
-/**
- * Shortens RabbitMQ's wait before it moves an expired message again after an unconfirmed move. The
- * default is three minutes. A retry on its way from a delay queue to a source whose leader just
- * died would be that late. Ten seconds equal Redrive's confirm timeout.
- */
-export async function hastenDeadLetters(nodes: readonly NodeNumber[] = NODES): Promise<void> {
-  await setBroker('dead_letter_worker_publisher_confirm_timeout', 10_000, nodes)
+  await Promise.all(NODES.map((node) => on('ctl', String(node), 'eval', expression)))
 }

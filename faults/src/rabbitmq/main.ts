@@ -4,7 +4,6 @@ import type { Subject } from '../harness/play.ts'
 import type { Result, Session } from '../harness/scenario.ts'
 import { urlsOf } from '../harness/services.ts'
 import { brokerAt } from './broker.ts'
-import { hastenDeadLetters } from './cluster.ts'
 import { MUTANTS } from './mutants.ts'
 import { SCENARIOS } from './scenarios/index.ts'
 import { rabbitServer } from './server.ts'
@@ -17,7 +16,6 @@ async function play(scenario: RabbitScenario, session: Session): Promise<Result>
   const service = serviceOf(scenario, session.scale)
   // After a scenario that broke nodes, this waits until all of them are back.
   const broker = brokerAt(await urlsOf(service))
-  if (service === 'rabbitmq-cluster') await hastenDeadLetters()
   const pool = openDatabase(databaseUrl, { isInHurry: true })
   try {
     await makeTables(pool)
