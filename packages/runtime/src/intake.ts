@@ -25,9 +25,12 @@ export class Intake<D extends Delivery> {
   /** Opens the intake. `until`: time of the next check, when the state changes then. */
   open(limit: number, until: number | undefined): void {
     this.#wakeAt(until)
-    if (limit !== this.#limit) void this.#callTransport('limit', () => this.#transport.limit(limit))
+    const wasOpen = this.isOpen
+    const isNew = limit !== this.#limit
     this.#limit = limit
-    if (this.isOpen) return
+    if (isNew) void this.#callTransport('limit', () => this.#transport.limit(limit))
+    // A delivery that arrives during the call may close the intake. Then it must stay closed.
+    if (wasOpen || this.isOpen) return
     this.isOpen = true
     // Published first: a delivery that arrives immediately may close the intake again.
     publish({ type: 'consumer_resumed', at: this.#clock.now(), source: this.#transport.source })
