@@ -208,14 +208,15 @@ export function waitForEarlierRun({
 export function deadLetterWithoutAttempt({
   policy,
   delivery,
+  cycle: before,
   guards,
   now,
   random,
-}: Omit<DecideInput, 'outcome' | 'cycle'>): DecideResult {
+}: Omit<DecideInput, 'outcome'>): DecideResult {
   const failure = BREAKER_OPEN
   const cause: Cause = 'dependency'
-  const run = { policy, failure, now, waitedMs: delivery.cycle.lastDelayMs, hasRun: false }
-  const cycle = countRun(delivery.cycle, run, cause)
+  const run = { policy, failure, now, waitedMs: before.lastDelayMs, hasRun: false }
+  const cycle = countRun(before, run, cause)
   const rule = policy.retry.classes.transient
   const context = { policy, delivery, guards, now, random, failure, rule, cycle, cause }
   return giveUp({ ...context, wasProbe: false }, 'breaker_open')

@@ -6,6 +6,7 @@ import {
   type Delivery,
   decide,
   type Failure,
+  type FailureCycle,
   type Guards,
   type Policy,
   type Random,
@@ -172,11 +173,12 @@ export class GuardState {
   }
 
   /** Decides about a delivery while the breaker is open and the policy does not wait. */
-  giveUp(delivery: Delivery): Decision {
+  giveUp(delivery: Delivery, cycle: FailureCycle = delivery.cycle): Decision {
     const { policy, clock, random } = this.#deps
     const { decision, guards, events } = deadLetterWithoutAttempt({
       policy,
       delivery,
+      cycle,
       guards: this.current(),
       now: clock.now(),
       random,

@@ -111,7 +111,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     // Before each run: the broker may take a delivery back in this turn, also while a handler begins.
     for (losses.handle(); waiting.length > 0 && capacity.hasRoom; losses.handle()) {
       const pending = waiting[0] as PendingDelivery<D>
-      const admission = pending.admission ?? this.#admit(pending.delivery)
+      const admission = capacity.isGivingUp ? this.#giveUp(pending) : this.#admit(pending)
       if (admission.kind === 'runAlone' && capacity.running > 0) return
       waiting.shift()
       if (admission.kind === 'run' && this.trial.isSerial) capacity.endSerial()
@@ -123,15 +123,16 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (capacity.allowed === 0) this.enacting.returnWaiting(waiting, capacity)
   }
 
-  /** Checks breaker, rest of the delay and crashes, in this order. */
-  #admit(delivery: D): Admission {
+  #giveUp({ delivery, failures }: PendingDelivery<D>): Admission {
+    return { kind: 'refused', decision: this.guardState.giveUp(delivery, failures) }
+  }
+
+  /** Checks the rest of the delay and crashes, in this order. */
+  #admit({ delivery, admission }: PendingDelivery<D>): Admission {
+    if (admission !== undefined) return admission
     const { policy, clock } = this.deps
-    const now = clock.now()
-    if (this.capacity.isGivingUp) {
-      return { kind: 'refused', decision: this.guardState.giveUp(delivery) }
-    }
     const deliveryCount = Math.max(1, delivery.deliveryCount - this.losses.count(delivery.id))
-    return admit({ policy, delivery: { cycle: delivery.cycle, deliveryCount }, now })
+    return admit({ policy, delivery: { cycle: delivery.cycle, deliveryCount }, now: clock.now() })
   }
 
   // ---- 3. run ---------------------------------------------------------------------------------

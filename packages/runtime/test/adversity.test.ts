@@ -92,6 +92,33 @@ describe("onBreakerOpen: 'deadLetter'", () => {
   })
 })
 
+describe("a retry that waits in the process with onBreakerOpen: 'deadLetter'", () => {
+  it('does not run while the breaker is open, and its dead letter has its failures', async () => {
+    const { send, start, clock, drain } = world()
+    const ran: string[] = []
+    await start(
+      ({ id }) => {
+        ran.push(id)
+        throw unreachable()
+      },
+      {
+        onBreakerOpen: 'deadLetter',
+        breaker: { trip: { kind: 'consecutive', failures: 3 }, minOpen: '10s' },
+        flood: 'off',
+        retry: { backoff: { kind: 'fixed', delay: '500ms', jitter: 'none' } },
+      },
+    )
+    for (const id of ['a', 'b', 'c']) send({}, { id })
+    await clock.advance('5s')
+    expect(ran).toEqual(['a', 'b', 'c'])
+    const codes = (await drain()).map(({ delivery: { cycle } }) =>
+      cycle.history.map(({ code }) => code),
+    )
+    expect(codes).toHaveLength(3)
+    expect(codes).toContainEqual(['ECONNREFUSED', 'BREAKER_OPEN'])
+  })
+})
+
 describe('a breaker that is off', () => {
   it('ignores breakers opened by other consumers, but not one that an operator isolated', async () => {
     const [one, other] = [world(), world()]
