@@ -81,6 +81,11 @@ export const LIMIT_DECREASE = 0.7
 export const LATE_SHARE = 0.5
 /** 1 hour without one success in time: longer than most drains. Then the handler has become slow, for example by a new step. */
 export const SLOW_AFTER_MS = 3_600_000
+/**
+ * 1 minute: longer than the default timeout with its grace period, so no request to a dependency takes as long. An
+ * attempt that does is a job. It holds a slot of `concurrency`, and no more of the limits for an unhealthy dependency.
+ */
+export const LONG_RUN_MS = 60_000
 
 /** The same failure three times is not chance. */
 export const POISON_REPEATS = 3

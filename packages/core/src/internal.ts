@@ -6,7 +6,7 @@ export { type BudgetResult, takeRetry } from './budget.ts'
 export { type Diagnosis, diagnose } from './classify/classify.ts'
 export { deadLetterWithoutAttempt, waitForEarlierRun } from './decide.ts'
 export { ALREADY_HANDLED } from './decision.ts'
-export { BREAKER_OPEN_JITTER, LATE_SHARE } from './defaults.ts'
+export { BREAKER_OPEN_JITTER, LATE_SHARE, LONG_RUN_MS } from './defaults.ts'
 export { reportOfErrorHeaders } from './error-headers.ts'
 export { isAlwaysKept, isKept } from './filter.ts'
 export {

@@ -1,5 +1,5 @@
 import { type Delivery, type FailureCycle, type FailureRecord, RedriveError } from '@redrive/core'
-import { LATE_SHARE } from '@redrive/core/internal'
+import { LATE_SHARE, LONG_RUN_MS } from '@redrive/core/internal'
 import type { Clock } from './clock.ts'
 
 /** The attempt, as the handler sees it. */
@@ -38,6 +38,8 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   interruptedBy: RedriveError | undefined = undefined
   /** True when the broker took the delivery back: another consumer may own the message. */
   isLost = false
+  /** True when it runs for longer than `LONG_RUN_MS`. */
+  isLong = false
   alreadyHandled = false
   /** True when the handler said that the message needs no work. */
   isSkipped = false
@@ -113,6 +115,7 @@ export class Deadlines<D extends Delivery> {
   readonly #timeoutMs: number
   readonly #tickMs: number
   readonly #onTick: () => void
+  readonly #onLong: (count: number) => void
   readonly #onTimeout: (attempt: Attempt<D>, error: RedriveError) => void
   #first: Attempt<D> | undefined
   #last: Attempt<D> | undefined
@@ -124,12 +127,14 @@ export class Deadlines<D extends Delivery> {
     clock: Clock,
     timeoutMs: number,
     onTick: () => void,
+    onLong: (count: number) => void,
     onTimeout: (attempt: Attempt<D>, error: RedriveError) => void,
   ) {
     this.#clock = clock
     this.#timeoutMs = timeoutMs
     this.#tickMs = Math.min(timeoutMs / TICKS, LONGEST_TICK_MS)
     this.#onTick = onTick
+    this.#onLong = onLong
     this.#onTimeout = onTimeout
   }
 
@@ -191,11 +196,27 @@ export class Deadlines<D extends Delivery> {
     this.#tick += 1
     this.#cancel = undefined
     this.#onTick()
+    const long = this.#markLong()
+    if (long > 0) this.#onLong(long)
     while (this.#first !== undefined && this.#isOverdue(this.#first)) {
       this.#onTimeout(this.#first, timeoutError(this.#timeoutMs))
     }
     // Another attempt may have started the next tick already. Two timers would make time run twice as fast.
     if (this.#first !== undefined && this.#cancel === undefined) this.#start()
+  }
+
+  /** Marks the attempts that have become long, and returns their number. */
+  #markLong(): number {
+    let count = 0
+    for (let one = this.#first; one !== undefined && this.#isLong(one); one = one.behind) {
+      if (!one.isLong) count += 1
+      one.isLong = true
+    }
+    return count
+  }
+
+  #isLong({ startedTick }: Attempt<D>): boolean {
+    return (this.#tick - startedTick) * this.#tickMs > LONG_RUN_MS
   }
 
   /** Stops the ticks: a remaining timer would keep the process alive. */

@@ -1,4 +1,5 @@
 import type { Delivery, Pause, Policy } from '@redrive/core'
+import type { Attempt } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import type { PauseReason } from './events.ts'
@@ -40,6 +41,10 @@ export class Capacity<D extends Delivery> {
   /** Attempts that may run now; 0 means paused. */
   allowed = 0
   running = 0
+  /** Running attempts that are long: they count against the concurrency only. */
+  longRuns = 0
+  /** The concurrency without the hung handlers. */
+  #slots: number
   /** True when the breaker is open and the policy does not wait. */
   isGivingUp = false
   isStopping = false
@@ -49,13 +54,30 @@ export class Capacity<D extends Delivery> {
 
   constructor(deps: CapacityDeps<D>) {
     this.#deps = deps
+    this.#slots = deps.policy.concurrency
     this.intake = new Intake(deps.transport, deps.clock, () => this.refresh())
     this.idle = new Idle(deps.clock, () => this.#isBusy())
     this.#unsubscribe = deps.dependency.onChange(() => this.refresh())
   }
 
   get hasRoom(): boolean {
-    return this.running < this.allowed && this.#deps.dependency.probesInFlight < this.#maxProbes
+    return (
+      this.running - this.longRuns < this.allowed &&
+      this.running < this.#slots &&
+      this.#deps.dependency.probesInFlight < this.#maxProbes
+    )
+  }
+
+  /** Counts attempts that have become long: a job must not stop the others when the guards allow only few attempts. */
+  addLongRuns(count: number): void {
+    this.longRuns += count
+    this.refresh()
+  }
+
+  /** Frees the slot of an attempt. */
+  leave(attempt: Attempt<D>): void {
+    this.running -= 1
+    if (attempt.isLong) this.longRuns -= 1
   }
 
   /** True when the guards may allow more attempts than now. */
@@ -102,7 +124,7 @@ export class Capacity<D extends Delivery> {
 
   /** Derives how many attempts may run, and opens or closes the intake accordingly. */
   refresh(): void {
-    const { clock, guardState, policy, inline, slowed, handOff, onChange } = this.#deps
+    const { clock, guardState, policy, inline, slowed, handOff, unended, onChange } = this.#deps
     const now = clock.now()
     guardState.current()
     const phase = guardState.breakerPhase(now)
@@ -110,6 +132,7 @@ export class Capacity<D extends Delivery> {
     this.#maxProbes =
       phase === 'halfOpen' ? (policy.breaker?.probes ?? 1) : Number.POSITIVE_INFINITY
     const reason = this.#pauseReason(now)
+    this.#slots = policy.concurrency - unended.hung
     const until = reason === 'flood' ? slowed.fullUntil : guardState.pausedUntil(now)
     if (reason === undefined) {
       this.allowed = this.#howMany(now)
@@ -117,7 +140,7 @@ export class Capacity<D extends Delivery> {
       // In lane order, the next message of a lane waits for this one anyway.
       const handedOff = policy.order === 'lane' ? handOff.stuck : handOff.roomFor(this.allowed)
       const apart = inline.size + slowed.roomFor(policy.concurrency) + handedOff
-      this.intake.open(this.allowed + apart, until)
+      this.intake.open(Math.min(this.allowed + this.longRuns, this.#slots) + apart, until)
     } else {
       this.allowed = 0
       this.intake.close(reason, until)
@@ -127,11 +150,11 @@ export class Capacity<D extends Delivery> {
   }
 
   #howMany(now: number): number {
-    const { handOff, trial, policy, guardState, unended } = this.#deps
+    const { handOff, trial, policy, guardState } = this.#deps
     // One at a time while hand-offs fail: the broker may reject only one of them, and the rest must continue.
     if (handOff.isFailing || trial.isSerial) return 1
     const allowed = this.isGivingUp ? policy.concurrency : guardState.allowed(now)
-    return Math.min(allowed, policy.concurrency - unended.hung)
+    return Math.min(allowed, this.#slots)
   }
 
   #pauseReason(now: number): PauseReason | undefined {

@@ -77,6 +77,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       clock,
       policy.timeoutMs,
       () => this.capacity.recordSuccesses(),
+      (count) => this.capacity.addLongRuns(count),
       (attempt, error) => this.interrupt(attempt, error),
     )
   }
@@ -110,17 +111,44 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     const { capacity, waiting, losses } = this
     // Before each run: the broker may take a delivery back in this turn, also while a handler begins.
     for (losses.handle(); waiting.length > 0 && capacity.hasRoom; losses.handle()) {
-      const pending = waiting[0] as PendingDelivery<D>
-      const admission = capacity.isGivingUp ? this.#giveUp(pending) : this.#admit(pending)
-      if (admission.kind === 'runAlone' && capacity.running > 0) return
+      const first = waiting[0] as PendingDelivery<D>
+      const admission = capacity.isGivingUp ? this.#giveUp(first) : this.#admit(first)
+      if (admission.kind === 'runAlone' && capacity.running > 0) {
+        if (this.#passes(first)) continue
+        return
+      }
       waiting.shift()
-      if (admission.kind === 'run' && this.trial.isSerial) capacity.endSerial()
-      if (admission.kind === 'refused') this.#carryOut(pending, admission.decision, false)
-      else if (admission.kind === 'runAlone')
-        runAlone(this, pending, () => this.#start(pending, true))
-      else this.#start(pending, false)
+      this.#begin(first, admission)
     }
     if (capacity.allowed === 0) this.enacting.returnWaiting(waiting, capacity)
+  }
+
+  #begin(pending: PendingDelivery<D>, admission: Admission): void {
+    if (admission.kind === 'run' && this.trial.isSerial) this.capacity.endSerial()
+    if (admission.kind === 'refused') this.#carryOut(pending, admission.decision, false)
+    else if (admission.kind === 'runAlone')
+      runAlone(this, pending, () => this.#start(pending, true))
+    else this.#start(pending, false)
+  }
+
+  /**
+   * Begins a delivery behind a suspect that waits to run alone, and returns whether there is one. While short attempts
+   * run, the others wait. While only long ones run, the others pass one at a time, until the suspect has waited for
+   * as long as an attempt may take.
+   */
+  #passes(suspect: PendingDelivery<D>): boolean {
+    const { capacity, waiting, trial, deps } = this
+    const now = deps.clock.now()
+    const mayPass = now < trial.waitsFrom(suspect, now) + deps.policy.timeoutMs
+    if (capacity.running > capacity.longRuns || !mayPass) return false
+    for (const [position, pending] of waiting.entries()) {
+      const admission = this.#admit(pending)
+      if (admission.kind === 'runAlone') continue
+      waiting.splice(position, 1)
+      this.#begin(pending, admission)
+      return true
+    }
+    return false
   }
 
   #giveUp({ delivery, failures }: PendingDelivery<D>): Admission {
@@ -173,12 +201,12 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.losses.handle()
     const { capacity } = this
     if (attempt.interruptedBy === undefined) {
-      capacity.running -= 1
+      capacity.leave(attempt)
       this.deadlines.remove(attempt)
       return true
     }
     const { wasHung, held } = this.unended.end(attempt)
-    if (!wasHung) capacity.running -= 1
+    if (!wasHung) capacity.leave(attempt)
     for (const { pending, alone } of held) {
       if (alone) this.#start(pending, true)
       else this.waiting.unshift(pending)
@@ -200,7 +228,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (attempt.failures.runs > 0) guardState.unproven.passed(attempt.delivery.id)
     const isLate = deadlines.isLate(attempt)
     if (!guardState.isCalm || isLate || (wasFull && capacity.canGrow)) {
-      const timing = deadlines.timingOf(attempt, capacity.running)
+      const timing = deadlines.timingOf(attempt, capacity.running - capacity.longRuns)
       capacity.recordSuccesses({ ...timing, late: isLate, saturated: wasFull })
     }
     this.enacting.settle(attempt.delivery, attempt.alreadyHandled ? ALREADY_HANDLED : SETTLE)
@@ -222,7 +250,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     }
     this.failedCount += 1
     capacity.recordSuccesses()
-    const timing = deadlines.timingOf(attempt, capacity.running)
+    const timing = deadlines.timingOf(attempt, capacity.running - capacity.longRuns)
     this.#apply(pending, attempt.alone, guardState.decide(attempt, error, timing))
   }
 
@@ -253,7 +281,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
 
   /** Decides a message whose handler does not end. The deliveries that waited for it fail as well. */
   #decideWithout(attempt: Attempt<D>, held: readonly HeldDelivery<D>[]): void {
-    this.capacity.running -= 1
+    this.capacity.leave(attempt)
     if (!attempt.isLost) this.#decideFailure(attempt, attempt.interruptedBy)
     else if (attempt.alone) this.trial.end()
     for (const one of held) this.#waitForEarlierRun(one)

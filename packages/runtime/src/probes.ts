@@ -1,3 +1,4 @@
+import { LONG_RUN_MS } from '@redrive/core/internal'
 import type { Clock } from './clock.ts'
 import type { Dependency } from './dependency.ts'
 import type { Call } from './invoke.ts'
@@ -36,16 +37,21 @@ export class Probes {
     }
   }
 
-  /** Ends a probe after its grace when it was aborted: a handler that never ends must not stop all probes. */
+  /**
+   * Ends a probe after its grace when it was aborted, or when it runs long: a handler that never ends, and a job, must
+   * not stop all probes.
+   */
   #begin(signal: AbortSignal): () => void {
     const { dependency, clock, graceMs } = this.#deps
     const endProbe = dependency.beginProbe()
+    const cancelLong = clock.after(LONG_RUN_MS, () => end())
     let cancelGrace: (() => void) | undefined
     const onAbort = () => {
       cancelGrace = clock.after(graceMs, end)
     }
     const end = () => {
       signal.removeEventListener('abort', onAbort)
+      cancelLong()
       cancelGrace?.()
       this.#inFlight.delete(end)
       endProbe()

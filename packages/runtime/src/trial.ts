@@ -15,15 +15,23 @@ export class Trial<D extends Delivery> {
    * trial would take forever.
    */
   isSerial = false
+  #waiting: { readonly suspect: PendingDelivery<D>; readonly since: number } | undefined
 
   /** True while a suspect runs or is about to: no other delivery may stay in this process. */
   get isOn(): boolean {
     return this.phase !== 'none'
   }
 
+  /** Returns since when this suspect waits for the running attempts to end. */
+  waitsFrom(suspect: PendingDelivery<D>, now: number): number {
+    if (this.#waiting?.suspect !== suspect) this.#waiting = { suspect, since: now }
+    return this.#waiting.since
+  }
+
   prepare(suspect: PendingDelivery<D>): void {
     this.phase = 'preparing'
     this.suspect = suspect
+    this.#waiting = undefined
     this.isSerial = true
   }
 
