@@ -1394,7 +1394,8 @@ describe('a delivery that is given up without an attempt', () => {
     const cycle = aCycle({ number: 2, attempts: 1, firstFailedAt: NOW - 9, history: [anAttempt()] })
     return deadLetterWithoutAttempt({
       policy,
-      delivery: deepFrozen(aDelivery({ cycle })),
+      delivery: deepFrozen(aDelivery()),
+      cycle: deepFrozen(cycle),
       guards: deepFrozen({ ...startGuards(policy, NOW), ...OPEN, ...change }),
       now: NOW,
       random: half,
