@@ -7,6 +7,7 @@ import {
 import type { Cause } from './evidence.ts'
 import type { Failure } from './failure.ts'
 import type { Policy } from './policy.ts'
+import { requestedMs } from './schedule-retry.ts'
 
 /** A failed run, as `countRun` needs it. */
 export interface FailedRun {
@@ -31,7 +32,7 @@ export function countRun(cycle: FailureCycle, run: FailedRun, cause: Cause): Fai
     ...cycle,
     attempts: cycle.attempts + (counted ? 1 : 0),
     runs: cycle.runs + (hasRun ? 1 : 0),
-    unproven: countUnproven(cycle.unproven, run, cause),
+    unproven: countUnproven(cycle, run, cause),
     firstFailedAt: cycle.firstFailedAt ?? now,
     history: addRecord(cycle.history, recordOf(cycle, run, counted), policy.retry.history),
   }
@@ -73,12 +74,12 @@ function addRecord(
  * An attempt adds only its wait, and only to runs without proof: a message that both happens to goes on for
  * no longer. An outage starts again at zero, unless others passed since the first of these runs.
  */
-function countUnproven(
-  { runs, waitedMs }: UnprovenRuns,
-  run: FailedRun,
-  cause: Cause,
-): UnprovenRuns {
+function countUnproven(cycle: FailureCycle, run: FailedRun, cause: Cause): UnprovenRuns {
+  const { runs, waitedMs } = cycle.unproven
   if (runs === 0 && cause !== 'unproven') return NONE_UNPROVEN
   if (cause === 'dependency' && run.othersPassed !== true) return NONE_UNPROVEN
-  return { runs: runs + (cause === 'unproven' ? 1 : 0), waitedMs: waitedMs + run.waitedMs }
+  return {
+    runs: runs + (cause === 'unproven' ? 1 : 0),
+    waitedMs: waitedMs + run.waitedMs - requestedMs(run, cycle),
+  }
 }

@@ -55,7 +55,7 @@ export interface FailureCycle {
 /** Failed runs whose cause is not proven: no other message passed or failed meanwhile. */
 export interface UnprovenRuns {
   readonly runs: number
-  /** The time that the message waited for them, in ms. */
+  /** The time that the message waited for them, in ms. Long waits that the dependency requested count in part. */
   readonly waitedMs: number
 }
 

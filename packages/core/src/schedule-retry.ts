@@ -77,8 +77,25 @@ export function backoffDelay(context: RetryContext): number {
 }
 
 /**
+ * Returns the part of the last delay that only the dependency requested. A delay that is longer than any of the policy was
+ * requested, and replaces the growing delay of a run without proof. Otherwise one `Retry-After` of an hour would use up
+ * the time without proof. A shorter one counts, so that requests for short waits do not extend that time.
+ */
+export function requestedMs(
+  { policy, failure }: Pick<RetryContext, 'policy' | 'failure'>,
+  cycle: FailureCycle,
+): number {
+  const { retry } = policy
+  const backoffMs = longestDelayMs(retry.classes[failure.class].backoff)
+  const growingMs = unprovenDelay(retry.unproven, cycle, () => 1)
+  const isRequested = cycle.lastDelayMs > Math.max(retry.minDelayMs, backoffMs, growingMs)
+  return isRequested ? cycle.lastDelayMs - growingMs : 0
+}
+
+/**
  * Returns a delay that doubles with each run until half of the runs are used, and then stays the same, so
- * that time and runs end together. The last delay ends just after the time limit.
+ * that time and runs end together. The last delay ends just after the time limit. Past it, the delay stays
+ * the same: a message with a long backoff has runs left, and they should not follow each other immediately.
  */
 export function unprovenDelay(
   limit: UnprovenPolicy | undefined,
@@ -89,8 +106,8 @@ export function unprovenDelay(
   const half = limit.runs / 2
   const share = 2 ** Math.min(0, unproven.runs - half) / half
   const delayMs = limit.maxAgeMs * share * (1 + UNPROVEN_JITTER * random())
-  const restMs = limit.maxAgeMs * PAST_LIMIT - unproven.waitedMs
-  return Math.round(Math.min(delayMs, Math.max(0, restMs)))
+  if (unproven.waitedMs >= limit.maxAgeMs) return Math.round(delayMs)
+  return Math.round(Math.min(delayMs, limit.maxAgeMs * PAST_LIMIT - unproven.waitedMs))
 }
 
 /** 1 %: an outage of exactly the time limit has ended at the last run. */

@@ -897,6 +897,37 @@ describe('a retry that fails while no other message passed or failed', () => {
     })
   })
 
+  describe('that waited as long as the dependency requested', () => {
+    const unprovenAfter = (world: World) => {
+      const { decision } = afterFailure({ failure: { class: 'transient' }, ...world })
+      return decision.kind === 'retryAt' ? decision.cycle.unproven : undefined
+    }
+    const waited = { ...last, attempts: 1, lastDelayMs: 7_200_000 }
+
+    test('adds the growing delay that the request replaced', () => {
+      expect(unprovenAfter({ cycle: waited })).toEqual({ runs: 1, waitedMs: 422 })
+      const cycle = { ...waited, unproven: { runs: 1, waitedMs: 7 } }
+      expect(unprovenAfter({ cycle })).toEqual({ runs: 2, waitedMs: 851 })
+      const attempt = { startedAt: NOW - 31_000 }
+      expect(unprovenAfter({ cycle, attempt })).toEqual({ runs: 2, waitedMs: 30_851 })
+      const later = { ...waited, unproven: { runs: 11, waitedMs: 7 } }
+      expect(unprovenAfter({ cycle: later })).toEqual({ runs: 12, waitedMs: 432_007 })
+    })
+
+    test('adds all of a wait that the policy could have chosen', () => {
+      const addedBy = (lastDelayMs: number, runs: number, minDelay: '10ms' | '8s' = '10ms') =>
+        unprovenAfter({
+          cycle: { ...waited, lastDelayMs, unproven: { runs, waitedMs: 0 } },
+          options: { retry: { ...PLAIN.retry, minDelay } },
+        })?.waitedMs
+      expect(addedBy(5_000, 1)).toBe(5_000)
+      expect(addedBy(5_001, 1)).toBe(844)
+      expect(addedBy(8_000, 1, '8s')).toBe(8_000)
+      expect(addedBy(8_001, 1, '8s')).toBe(844)
+      expect(addedBy(431_999, 11)).toBe(431_999)
+    })
+  })
+
   test('forgets the unproven runs when the dependency is at fault', () => {
     const outage = degraded(0)
     const { decision } = afterFailure({ ...world, cycle: unproven(7, 9_000), guards: { outage } })

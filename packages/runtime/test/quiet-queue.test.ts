@@ -86,6 +86,36 @@ describe('a quiet queue with the default policy', () => {
     expect(runs.length).toBeLessThanOrEqual(25)
   })
 
+  it('loses no good message to a short outage after a long wait that the dependency requested', async () => {
+    const { clock, put, start, deadLetters } = quietQueue()
+    let runs = 0
+    let upAt = Number.POSITIVE_INFINITY
+    let isHandled = false
+    await start(() => {
+      runs += 1
+      const headers = { 'retry-after': '7200' }
+      if (runs <= 2) throw Object.assign(new Error('Too Many Requests'), { status: 429, headers })
+      if (runs === 3) upAt = clock.now() + 30_000
+      if (clock.now() < upAt) throw deadHost()
+      isHandled = true
+    })
+    put('limited')
+    await clock.advance('12h')
+    expect(await deadLetters()).toEqual([])
+    expect(isHandled).toBe(true)
+  })
+
+  it('gives up a message whose dependency always requests a long wait', async () => {
+    const { clock, put, start, deadLetters } = quietQueue()
+    await start(() => {
+      const headers = { 'retry-after': '7200' }
+      throw Object.assign(new Error('Too Many Requests'), { status: 429, headers })
+    })
+    put('limited')
+    await clock.advance('46h')
+    expect(await deadLetters()).toMatchObject([{ reason: 'unproven' }])
+  })
+
   it('does not pause for one message that fails again and again', async () => {
     const { clock, put, start } = quietQueue()
     const handled: string[] = []

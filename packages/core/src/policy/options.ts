@@ -66,7 +66,10 @@ export interface RetryOptions {
 }
 
 export interface UnprovenOptions {
-  /** Longest time that a message waits for such runs, all waits added ('1s'–'366d', default '1h'). */
+  /**
+   * Longest time that a message waits for such runs, all waits added ('1s'–'366d', default '1h'). If the dependency
+   * requests a wait that is longer than each delay of the policy, only the delay that it replaces counts.
+   */
   readonly maxAge?: Duration
   /** Maximum number of such runs (2–10,000, default 20). */
   readonly runs?: number
