@@ -27,6 +27,8 @@ export type Outcome =
       readonly inFlight: number
       /** W3C `traceparent` of the span of the attempt; undefined without tracing. */
       readonly trace?: string | undefined
+      /** The handler reported that the message needs no work. The failure then shows nothing about the dependency. */
+      readonly isSkipped?: boolean | undefined
     }
 
 export interface DecideInput {

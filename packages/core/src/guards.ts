@@ -142,6 +142,8 @@ export interface FailureSeen {
    * shows nothing about the dependency.
    */
   readonly othersPassed?: boolean
+  /** The handler reported that the message needs no work, so it did not call the dependency. */
+  readonly isSkipped?: boolean | undefined
   readonly startedAt: number
   readonly inFlight: number
 }
@@ -153,6 +155,7 @@ export function recordFailure(
   failed: FailureSeen,
   { source, now, random }: { source: string; now: number; random: Random },
 ): GuardUpdate {
+  if (failed.isSkipped === true) return { guards, events: [] }
   const input = aboutDependency(failed.failure, failed.messageId)
   if (failed.othersPassed === true && input?.kind !== 'handled') return { guards, events: [] }
   const breaker =
@@ -167,12 +170,13 @@ export function recordFailure(
 }
 
 /**
- * | class                 | what it shows about the dependency                 |
- * |-----------------------|----------------------------------------------------|
- * | transient             | unreachable, slow or busy                          |
- * | unknown               | perhaps the dependency, perhaps this message       |
- * | business, integration | it responded, so it is healthy                     |
- * | schema                | nothing: the dependency was not called             |
+ * | class       | what it shows about the dependency                             |
+ * |-------------|----------------------------------------------------------------|
+ * | transient   | unreachable, slow or busy                                      |
+ * | unknown     | perhaps the dependency, perhaps this message                   |
+ * | integration | it responded, so it is healthy                                 |
+ * | business    | nothing: the rule is often checked before the first call       |
+ * | schema      | nothing: the dependency was not called                         |
  */
 function aboutDependency(failure: Failure, messageId: string): BreakerInput | undefined {
   switch (failure.class) {
@@ -180,9 +184,9 @@ function aboutDependency(failure: Failure, messageId: string): BreakerInput | un
       return { kind: 'unreachable', messageId, retryAfterMs: failure.retryAfterMs ?? 0 }
     case 'unknown':
       return { kind: 'unexplained', messageId }
-    case 'business':
     case 'integration':
       return { kind: 'handled', count: 1 }
+    case 'business':
     case 'schema':
       return undefined
   }

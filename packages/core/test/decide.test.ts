@@ -34,7 +34,11 @@ interface World {
   readonly failure?: Partial<Failure>
   readonly cycle?: Partial<FailureCycle>
   readonly guards?: Partial<Guards>
-  readonly attempt?: { readonly startedAt?: number; readonly inFlight?: number }
+  readonly attempt?: {
+    readonly startedAt?: number
+    readonly inFlight?: number
+    readonly isSkipped?: boolean
+  }
   readonly random?: Random
 }
 
@@ -1543,6 +1547,15 @@ describe('a delivery whose message still runs in this process', () => {
     const { decision } = waits(ran, { retry: { unproven: 'off' } })
     expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2, runs: 1 } })
   })
+})
+
+test('a failure of a skipped message is decided as usual, and changes no guard of the dependency', () => {
+  const world = { failure: { class: 'transient' }, options: { retryBudget: 'off' } } as const
+  const { breaker, outage } = startGuards(resolvePolicy(), NOW)
+  const skipped = afterFailure({ ...world, attempt: { isSkipped: true } })
+  expect(skipped.decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 1 } })
+  expect(skipped.guards).toMatchObject({ breaker, outage })
+  expect(afterFailure(world).guards.breaker).toMatchObject({ failures: 1 })
 })
 
 describe('events of a failure', () => {

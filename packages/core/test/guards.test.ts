@@ -63,6 +63,7 @@ function afterFailure(
     inFlight?: number
     messageId?: string
     othersPassed?: boolean
+    isSkipped?: boolean
   } = {},
 ) {
   const failed = {
@@ -243,26 +244,39 @@ describe('a failure', () => {
     expect(other.guards.breaker).toMatchObject({ failures: 2, suspects: ['m1', 'm2'] })
   })
 
-  test.each(['business', 'integration'] as const)(
-    'of class %s shows that the dependency responds',
-    (name) => {
-      const { guards, events } = afterFailure(aWorld({}, { breaker: shaken(4) }), { class: name })
-      expect(guards.breaker).toEqual(CLOSED)
-      expect(guards.outage).toMatchObject({ now: { handled: 1, failed: [] }, handledAt: NOW })
-      expect(guards.adaptiveConcurrency.limit).toBe(10)
-      expect(events).toEqual([])
-    },
-  )
+  test('of class integration shows that the dependency responds', () => {
+    const world = aWorld({}, { breaker: shaken(4) })
+    const { guards, events } = afterFailure(world, { class: 'integration' })
+    expect(guards.breaker).toEqual(CLOSED)
+    expect(guards.outage).toMatchObject({ now: { handled: 1, failed: [] }, handledAt: NOW })
+    expect(guards.adaptiveConcurrency.limit).toBe(10)
+    expect(events).toEqual([])
+  })
 
-  test.each(['business', 'integration'] as const)('of class %s is one successful probe', (name) => {
-    const { guards } = afterFailure(aWorld({}, { breaker: open(NOW) }), { class: name })
+  test('of class integration is one successful probe', () => {
+    const { guards } = afterFailure(aWorld({}, { breaker: open(NOW) }), { class: 'integration' })
     expect(guards.breaker).toMatchObject({ phase: 'open', successes: 1 })
   })
 
-  test('of class schema changes nothing', () => {
-    const world = aWorld({}, { breaker: shaken(4) })
-    expect(afterFailure(world, { class: 'schema' })).toEqual({ guards: world.guards, events: [] })
-  })
+  test.each(['schema', 'business'] as const)(
+    'of class %s shows nothing about the dependency, also as a probe',
+    (name) => {
+      for (const breaker of [shaken(4), open(NOW)]) {
+        const world = aWorld({}, { breaker })
+        expect(afterFailure(world, { class: name })).toEqual({ guards: world.guards, events: [] })
+      }
+    },
+  )
+
+  test.each(['transient', 'unknown', 'integration'] as const)(
+    'of class %s shows nothing about the dependency when its message was skipped',
+    (name) => {
+      const world = aWorld({}, { breaker: shaken(4) })
+      const failure = { class: name, timedOut: true }
+      expect(afterFailure(world, failure, { isSkipped: true }).guards).toBe(world.guards)
+      expect(afterFailure(world, failure, { isSkipped: false }).guards).not.toEqual(world.guards)
+    },
+  )
 
   test('that trips the breaker restarts the limit from the minimum, and reports both', () => {
     const { guards, events } = afterFailure(aWorld({}, { breaker: shaken(4) }), {
@@ -314,9 +328,8 @@ describe('a failure', () => {
       const seen = { othersPassed: true }
       return { before: world.guards, after: afterFailure(world, { class: name }, seen).guards }
     }
-    for (const name of ['business', 'integration'] as const)
-      expect(guardsAfter(name).after.breaker).toEqual(CLOSED)
-    for (const name of ['transient', 'unknown', 'schema'] as const) {
+    expect(guardsAfter('integration').after.breaker).toEqual(CLOSED)
+    for (const name of ['transient', 'unknown', 'schema', 'business'] as const) {
       const { before, after } = guardsAfter(name)
       expect(after).toBe(before)
     }

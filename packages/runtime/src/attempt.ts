@@ -20,7 +20,8 @@ export interface AttemptContext<Tx = undefined> {
   readonly tx: Tx
   /**
    * Tells that this message needs no work, before the handler returns. The message is settled. Without this, its
-   * success shows that the dependency works, although the handler did not call it.
+   * success shows that the dependency works, although the handler did not call it. If the handler throws after it, the
+   * failure shows nothing about the dependency.
    */
   readonly skip: () => void
 }

@@ -43,8 +43,9 @@ export interface GuardStateDeps {
   readonly signature?: SignFailure | undefined
 }
 
-/** A failed attempt: its delivery, its earlier failures and its span. */
-export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'> & Partial<Pick<Attempt, 'trace'>>
+/** A failed attempt: its delivery, its earlier failures, its span and whether the handler skipped the message. */
+export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'> & 
+  Partial<Pick<Attempt, 'trace' | 'isSkipped'>>
 
 /**
  * The state of the guards. It shares breaker and outage window with other consumers of the dependency,
@@ -121,12 +122,12 @@ export class GuardState {
   decide(attempt: FailedAttempt, error: unknown, ended: AttemptTiming): DecideResult {
     const { policy, clock, random } = this.#deps
     const now = clock.now()
-    const { delivery } = attempt
+    const { delivery, trace, isSkipped } = attempt
     const failure = this.#signed(this.#diagnose(error, now), error, delivery, now)
     const result = decide({
       policy,
       delivery,
-      outcome: { kind: 'failure', failure, ...ended, trace: attempt.trace },
+      outcome: { kind: 'failure', failure, ...ended, trace, isSkipped },
       cycle: attempt.failures,
       guards: this.current(),
       now,

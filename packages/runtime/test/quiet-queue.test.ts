@@ -1,4 +1,4 @@
-import { seededRandom } from '@redrive/core'
+import { business, seededRandom } from '@redrive/core'
 import { MemoryBroker, memory, memorySource, send } from '@redrive/memory'
 import { FakeClock, memoryInbox, type MemoryTransaction } from '@redrive/testing'
 import { describe, expect, it } from 'vitest'
@@ -21,6 +21,7 @@ function quietQueue() {
       send(broker, QUEUE, { id: key }, { id, headers: { 'redrive-key': key } }),
     start: (handler: Handler<{ id: string }, undefined>) =>
       consume(memory({ broker, queue: QUEUE }), handler, {
+        classify: [business({ code: 'CARD_DECLINED' })],
         logger: 'off',
         clock,
         random: seededRandom(1),
@@ -170,6 +171,35 @@ describe('a quiet queue with the default policy', () => {
       }
       expect(await deadLetters()).toEqual([])
       expect(consumer.stats().breaker).not.toBe('closed')
+    },
+  )
+
+  it.each(['a business rule', 'an error after skip()'])(
+    'takes no message that its handler rejects before a call for proof that the dependency works: %s',
+    async (kind) => {
+      const { clock, put, start, deadLetters } = quietQueue()
+      let isDown = true
+      const consumer = await start(({ body }, { skip }) => {
+        if (body.id.startsWith('rejected')) {
+          if (kind !== 'a business rule') skip()
+          throw Object.assign(new Error('amount is negative'), {
+            code: kind === 'a business rule' ? 'CARD_DECLINED' : 'EINVAL',
+            status: 400,
+          })
+        }
+        if (isDown) throw deadHost()
+      })
+      for (let good = 1; good <= 5; good++) put(`good ${good}`)
+      for (let rejected = 1; rejected <= 60; rejected++) {
+        put(`rejected ${rejected}`)
+        await clock.advance('20s')
+      }
+      expect(consumer.stats()).toMatchObject({ handled: 0 })
+      isDown = false
+      await clock.advance('10m')
+      expect(consumer.stats()).toMatchObject({ handled: 5, breaker: 'closed' })
+      const reasons = (await deadLetters()).map(({ delivery }) => delivery.id.split(' ')[0])
+      expect(reasons).toEqual(Array(60).fill('rejected'))
     },
   )
 
