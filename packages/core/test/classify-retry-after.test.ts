@@ -19,14 +19,16 @@ describe('a rejected request whose service requests a wait', () => {
 
   test.each([400, 403, 409, 413, 423, 499])('is transient: status %i', (status) => {
     expect(answered(status, '60')).toMatchObject({ class: 'transient', code: `HTTP ${status}` })
-    expect(answered(status, '0')).toMatchObject({ class: 'integration' })
-    expect(answered(status)).toMatchObject({ class: 'integration' })
+    expect(answered(status, '0')).toMatchObject({ class: 'transient' })
+    for (const invalid of [undefined, '-1', 'soon', 'soon GMT'])
+      expect(answered(status, invalid)).toMatchObject({ class: 'integration' })
   })
 
-  test('is transient until the date that it names', () => {
+  test('is transient at every date that it names, because clocks differ', () => {
     const at = (ms: number) => new Date(now + ms).toUTCString()
     expect(answered(403, at(1_000))).toMatchObject({ class: 'transient' })
-    expect(answered(403, at(0))).toMatchObject({ class: 'integration' })
+    expect(answered(403, at(0))).toMatchObject({ class: 'transient' })
+    expect(answered(403, at(-90_000))).toMatchObject({ class: 'transient' })
   })
 })
 

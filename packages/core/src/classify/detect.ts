@@ -127,7 +127,8 @@ function httpError(error: unknown, names: Names, now: number): Verdict | undefin
   const row = HTTP_STATUSES.find(([min, max]) => status >= min && status <= max)
   if (row === undefined) return undefined
   // A service that requests a wait accepts the request later: GitHub sends 403 for a rate limit, others 413 or 423.
-  const isLater = row[2] === 'integration' && (retryAfterOf(error, names, now) ?? 0) > 0
+  // Also without a wait: services round half a second down to 0, and with other clocks a date has already passed.
+  const isLater = row[2] === 'integration' && retryAfterOf(error, names, now) !== undefined
   return toVerdict(isLater ? 'transient' : row[2], `HTTP ${status}`)
 }
 
