@@ -3,6 +3,7 @@ import { breakerPhase } from './breaker.ts'
 import { takeRetry } from './budget.ts'
 import { countRun } from './cycle.ts'
 import { type Decision, type DeadLetter, SETTLE } from './decision.ts'
+import { UNPROVEN_MAX_AGE_MS, UNPROVEN_RUNS } from './defaults.ts'
 import type { Delivery, FailureCycle } from './delivery.ts'
 import type { CoreEvent } from './events.ts'
 import { type Cause, findCause, waitedMs } from './evidence.ts'
@@ -187,10 +188,11 @@ function retryWithinBudget(context: FailureContext): DecideResult {
 
 /**
  * Decides about a delivery whose message still runs in this process, long after its timeout. It does not run
- * twice at the same time. Waiting for the earlier run proves nothing, so only `retry.unproven` limits it.
+ * twice at the same time. Waiting for the earlier run proves nothing, so it never counts as an attempt. `retry.unproven`
+ * limits it, by its defaults when it is off.
  */
 export function waitForEarlierRun({
-  policy,
+  policy: given,
   delivery,
   cycle: before,
   guards,
@@ -198,12 +200,20 @@ export function waitForEarlierRun({
   random,
 }: Omit<DecideInput, 'outcome'>): DecideResult {
   const failure = STILL_RUNNING
-  const cause: Cause = policy.retry.unproven === undefined ? 'message' : 'unproven'
+  const cause: Cause = 'unproven'
+  const policy = withUnprovenLimit(given)
   const run = { policy, failure, now, waitedMs: before.lastDelayMs, hasRun: false }
   const cycle = countRun(before, run, cause)
   const rule = policy.retry.classes.transient
   const context = { policy, delivery, guards, now, random, failure, rule, cycle, cause }
   return chooseRetry({ ...context, wasProbe: false })
+}
+
+const UNPROVEN_DEFAULT: UnprovenPolicy = { maxAgeMs: UNPROVEN_MAX_AGE_MS, runs: UNPROVEN_RUNS }
+
+function withUnprovenLimit(policy: Policy): Policy {
+  const { unproven = UNPROVEN_DEFAULT } = policy.retry
+  return { ...policy, retry: { ...policy.retry, unproven } }
 }
 
 /** Gives up a delivery without an attempt, for `onBreakerOpen: 'deadLetter'`. */

@@ -1543,9 +1543,18 @@ describe('a delivery whose message still runs in this process', () => {
     })
   })
 
-  test('counts as an attempt without limits for unproven runs', () => {
-    const { decision } = waits(ran, { retry: { unproven: 'off' } })
-    expect(decision).toMatchObject({ kind: 'retryAt', cycle: { attempts: 2, runs: 1 } })
+  test('never counts as an attempt, and has the default limits when those of unproven runs are off', () => {
+    const off: PolicyOptions = { retry: { unproven: 'off' } }
+    const after = (runs: number, waitedMs: number, options: PolicyOptions) =>
+      waits({ ...ran, lastDelayMs: 0, unproven: { runs, waitedMs } }, options).decision
+    expect(after(0, 0, off)).toMatchObject({ kind: 'retryAt', cycle: { attempts: 1, runs: 1 } })
+    expect(after(18, 3_599_999, off)).toMatchObject({ kind: 'retryAt', delayMs: 36_001 })
+    expect(after(19, 0, off)).toMatchObject({ kind: 'deadLetter', reason: 'unproven' })
+    expect(after(4, 3_600_000, off)).toMatchObject({ kind: 'deadLetter', reason: 'unproven' })
+    const short: PolicyOptions = { retry: { unproven: { maxAge: '1m' } } }
+    expect(after(4, 60_000, short)).toMatchObject({ kind: 'deadLetter', reason: 'unproven' })
+    const once: PolicyOptions = { retry: { attempts: 1, unproven: 'off' } }
+    expect(after(0, 0, once)).toMatchObject({ kind: 'retryAt', cycle: { attempts: 1 } })
   })
 })
 
