@@ -110,8 +110,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'run a message while an earlier run is alive',
     file: LOOP,
-    find: 'this.unended.size === 0 ? undefined : this.unended.runOf(delivery.id)',
-    replace: 'this.unended.runOf(`other ${delivery.id}`)',
+    find: 'this.unended.stateOf(delivery.id)',
+    replace: 'this.unended.stateOf(`other ${delivery.id}`)',
   },
   {
     name: 'retry a delivery that the broker has taken back',

@@ -168,9 +168,9 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   /** Starts an attempt, unless an earlier run of the same message is alive in this process. */
   #start(pending: PendingDelivery<D>, alone: boolean): void {
     const { delivery, failures } = pending
-    const earlier = this.unended.size === 0 ? undefined : this.unended.runOf(delivery.id)
-    if (earlier === undefined) this.#run(delivery, failures, alone)
-    else if (earlier.isHung) this.#waitForEarlierRun({ pending, alone })
+    const earlier = this.unended.size === 0 ? 'ended' : this.unended.stateOf(delivery.id)
+    if (earlier === 'ended') this.#run(delivery, failures, alone)
+    else if (earlier === 'hung') this.#waitForEarlierRun({ pending, alone })
     else this.unended.hold({ pending, alone })
   }
 

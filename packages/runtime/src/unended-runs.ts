@@ -12,10 +12,15 @@ export interface HeldDelivery<D extends Delivery> {
 
 interface UnendedRun<D extends Delivery> {
   readonly attempt: Attempt<D>
-  readonly held: HeldDelivery<D>[]
   /** Ends the timer of the grace period; undefined when the run is hung. */
   cancel: (() => void) | undefined
 }
+
+/**
+ * The runs of a message whose signal was aborted. `ending`: all that are alive are in their grace period. `hung`: one of
+ * them is past it.
+ */
+export type MessageState = 'ended' | 'ending' | 'hung'
 
 /**
  * Runs that continue although their signal was aborted: it timed out, the consumer stops, or the broker took
@@ -27,7 +32,9 @@ export class UnendedRuns<D extends Delivery> {
   readonly #graceMs: number
   readonly #onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void
   readonly #runs = new Map<Attempt<D>, UnendedRun<D>>()
-  readonly #byMessage = new Map<string, UnendedRun<D>>()
+  /** All runs of a message: copies of it may run at the same time, and each of them may hang. */
+  readonly #byMessage = new Map<string, Set<UnendedRun<D>>>()
+  readonly #held = new Map<string, HeldDelivery<D>[]>()
   /** Runs past their grace period. */
   hung = 0
 
@@ -47,39 +54,53 @@ export class UnendedRuns<D extends Delivery> {
 
   get held(): number {
     let count = 0
-    for (const { held } of this.#runs.values()) count += held.length
+    for (const held of this.#held.values()) count += held.length
     return count
   }
 
   add(attempt: Attempt<D>): void {
     const cancel = this.#clock.after(this.#graceMs, () => this.#hang(run))
-    const run: UnendedRun<D> = { attempt, held: [], cancel }
+    const run: UnendedRun<D> = { attempt, cancel }
     this.#runs.set(attempt, run)
-    this.#byMessage.set(attempt.delivery.id, run)
+    const { id } = attempt.delivery
+    this.#byMessage.set(id, (this.#byMessage.get(id) ?? new Set()).add(run))
   }
 
-  /** Returns the run of a message that is still alive. */
-  runOf(messageId: string): { readonly isHung: boolean } | undefined {
-    const run = this.#byMessage.get(messageId)
-    return run === undefined ? undefined : { isHung: run.cancel === undefined }
+  /** Returns whether runs of a message are alive, and whether one of them is hung. */
+  stateOf(messageId: string): MessageState {
+    const runs = this.#byMessage.get(messageId)
+    if (runs === undefined) return 'ended'
+    for (const { cancel } of runs) if (cancel === undefined) return 'hung'
+    return 'ending'
   }
 
-  /** Holds a delivery until the run of its message has ended. */
+  /** Holds a delivery until all runs of its message have ended, or one of them is hung. */
   hold(delivery: HeldDelivery<D>): void {
-    this.#byMessage.get(delivery.pending.delivery.id)?.held.push(delivery)
+    const { id } = delivery.pending.delivery
+    const held = this.#held.get(id) ?? []
+    held.push(delivery)
+    this.#held.set(id, held)
   }
 
-  /** Ends a run because its handler ended. Returns whether it was hung, and the deliveries that waited for it. */
+  /** Ends a run because its handler ended. Returns whether it was hung, and the deliveries that may run now. */
   end(attempt: Attempt<D>): { wasHung: boolean; held: readonly HeldDelivery<D>[] } {
     const run = this.#runs.get(attempt)
     if (run === undefined) return { wasHung: false, held: [] }
     this.#runs.delete(attempt)
     const { id } = attempt.delivery
-    if (this.#byMessage.get(id) === run) this.#byMessage.delete(id)
+    const runs = this.#byMessage.get(id)
+    runs?.delete(run)
+    if (runs?.size === 0) this.#byMessage.delete(id)
     const wasHung = run.cancel === undefined
     if (wasHung) this.hung -= 1
     else run.cancel?.()
-    return { wasHung, held: run.held }
+    return { wasHung, held: this.stateOf(id) === 'ended' ? this.#takeHeld(id) : [] }
+  }
+
+  #takeHeld(messageId: string): readonly HeldDelivery<D>[] {
+    const held = this.#held.get(messageId) ?? []
+    this.#held.delete(messageId)
+    return held
   }
 
   get attempts(): readonly Attempt<D>[] {
@@ -89,10 +110,11 @@ export class UnendedRuns<D extends Delivery> {
   /** Removes the held deliveries that the broker took back, and returns them. */
   takeHeld(lost: ReadonlySet<D>): readonly HeldDelivery<D>[] {
     const removed: HeldDelivery<D>[] = []
-    for (const { held } of this.#runs.values()) {
+    for (const [id, held] of this.#held) {
       const kept = held.filter(({ pending }) => !lost.has(pending.delivery))
       removed.push(...held.filter(({ pending }) => lost.has(pending.delivery)))
-      held.splice(0, held.length, ...kept)
+      if (kept.length === 0) this.#held.delete(id)
+      else this.#held.set(id, kept)
     }
     return removed
   }
@@ -121,7 +143,7 @@ export class UnendedRuns<D extends Delivery> {
         hung: this.hung,
       })
     }
-    this.#onHung(run.attempt, run.held.splice(0))
+    this.#onHung(run.attempt, this.#takeHeld(delivery.id))
   }
 
   /** Ends all timers: a remaining one would keep the process alive. */
