@@ -38,7 +38,7 @@ export class SimulatedProcess {
 
   start(): void {
     const { scenario, broker, time, random, weather, handler, inbox } = this.#parts
-    const transport = memory({
+    const shared = memory({
       broker,
       queue: QUEUE,
       capabilities: {
@@ -50,6 +50,8 @@ export class SimulatedProcess {
         return link
       },
     })
+    // All simulated processes are in one real process. A handler of a dead one does not run.
+    const transport = Object.assign(shared, { group: { name: QUEUE, owner: this } })
     consume<MessageBody, unknown>(transport, handler(this), {
       ...scenario.policy,
       ...(inbox === undefined ? {} : { inbox: inbox(this) }),

@@ -183,6 +183,13 @@ export class Deadlines<D extends Delivery> {
     return attempts
   }
 
+  isRunning(messageId: string): boolean {
+    for (let one = this.#first; one !== undefined; one = one.behind) {
+      if (one.delivery.id === messageId) return true
+    }
+    return false
+  }
+
   /** Returns true one tick after the timeout: an attempt that began just before a tick still gets its full time. */
   #isOverdue({ startedTick }: Attempt<D>): boolean {
     return (this.#tick - startedTick - 1) * this.#tickMs >= this.#timeoutMs

@@ -34,7 +34,10 @@ export type RedriveEvent =
       /** Time until the next attempt. */
       readonly delayMs: number
     }
-  /** A handler still runs after its timeout and the grace period. Its message is retried without it. */
+  /**
+   * A handler still runs after its timeout and the grace period, or after its consumer stopped. Its message is retried
+   * without it.
+   */
   | {
       readonly type: 'handler_hung'
       readonly at: number

@@ -95,6 +95,7 @@ export {
   type Receiver,
   SETTLED,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from './ports/transport.ts'
 export type { DependencyCounts, LastFailure } from './dependency-counts.ts'

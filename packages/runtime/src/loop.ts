@@ -21,6 +21,7 @@ import { forgetLost } from './forget-lost.ts'
 import { newPendingDelivery, type PendingDelivery } from './pending-delivery.ts'
 import type { Receiver, Transport } from './ports/transport.ts'
 import { runAlone } from './run-alone.ts'
+import { type MessageState, runGroupOf } from './run-group.ts'
 import { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import { Trial } from './trial.ts'
 import { type HeldDelivery, UnendedRuns } from './unended-runs.ts'
@@ -57,9 +58,14 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.guardState = guardState
     this.handOff = handOff
     this.inline = inline
-    const unended = new UnendedRuns<D>(clock, policy.graceMs, (attempt, held) =>
-      this.#decideWithout(attempt, held),
-    )
+    const unended = new UnendedRuns<D>({
+      clock,
+      graceMs: policy.graceMs,
+      group: runGroupOf(transport),
+      isRunning: (messageId) => this.deadlines.isRunning(messageId),
+      onHung: (attempt, held) => this.#decideWithout(attempt, held),
+      onOther: (state, held) => this.#continueAfterOther(state, held),
+    })
     this.unended = unended
     this.slowed = new SlowedDeadLetters<D>(clock, this)
     this.capacity = new Capacity({
@@ -95,7 +101,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     this.losses.handle()
     reportHeaderProblems(delivery, this.deps.clock)
     const { capacity } = this
-    const hasRoom = capacity.hasRoom && this.waiting.length === 0 && this.unended.size === 0
+    const hasRoom = capacity.hasRoom && this.waiting.length === 0 && this.unended.isQuiet
     if (hasRoom && !capacity.isGivingUp && !this.trial.isSerial && isPlain(delivery)) {
       this.#run(delivery, delivery.cycle, false)
       return
@@ -168,7 +174,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   /** Starts an attempt, unless an earlier run of the same message is alive in this process. */
   #start(pending: PendingDelivery<D>, alone: boolean): void {
     const { delivery, failures } = pending
-    const earlier = this.unended.size === 0 ? 'ended' : this.unended.stateOf(delivery.id)
+    const earlier = this.unended.isQuiet ? 'ended' : this.unended.stateOf(delivery.id)
     if (earlier === 'ended') this.#run(delivery, failures, alone)
     else if (earlier === 'hung') this.#waitForEarlierRun({ pending, alone })
     else this.unended.hold({ pending, alone })
@@ -203,18 +209,24 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (attempt.interruptedBy === undefined) {
       capacity.leave(attempt)
       this.deadlines.remove(attempt)
+      this.unended.finish(attempt.delivery.id)
       return true
     }
     const { wasHung, held } = this.unended.end(attempt)
     if (!wasHung) capacity.leave(attempt)
-    for (const { pending, alone } of held) {
-      if (alone) this.#start(pending, true)
-      else this.waiting.unshift(pending)
-    }
+    this.#release(held)
     if (!wasHung && !attempt.isLost) return true
     if (!wasHung && attempt.alone) this.trial.end()
     capacity.refresh()
     return false
+  }
+
+  /** Lets deliveries run that waited for an earlier run of their message. */
+  #release(held: readonly HeldDelivery<D>[]): void {
+    for (const { pending, alone } of held) {
+      if (alone) this.#start(pending, true)
+      else this.waiting.unshift(pending)
+    }
   }
 
   // ---- 4. decide ------------------------------------------------------------------------------
@@ -285,6 +297,13 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (!attempt.isLost) this.#decideFailure(attempt, attempt.interruptedBy)
     else if (attempt.alone) this.trial.end()
     for (const one of held) this.#waitForEarlierRun(one)
+    this.capacity.refresh()
+  }
+
+  /** Called when the deliveries waited for a run of another consumer, which ended or is hung. */
+  #continueAfterOther(state: MessageState, held: readonly HeldDelivery<D>[]): void {
+    if (state === 'ended') this.#release(held)
+    else for (const one of held) this.#waitForEarlierRun(one)
     this.capacity.refresh()
   }
 

@@ -22,6 +22,7 @@ export async function shutDown<D extends Delivery>(loop: Loop<D>, drainMs: numbe
   loop.unended.endGrace()
   const remainingMs = Math.max(0, endsAt - clock.now())
   await loop.capacity.idle.wait(remainingMs)
+  loop.unended.reportRemaining()
   loop.capacity.recordSuccesses()
   loop.handOff.abandon()
   releaseAll(loop)

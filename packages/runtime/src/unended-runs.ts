@@ -3,6 +3,7 @@ import type { Attempt } from './attempt.ts'
 import type { Clock } from './clock.ts'
 import { publish } from './events.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
+import type { AliveRun, GroupMember, MessageState, RunGroup } from './run-group.ts'
 
 /** A delivery that waits until an earlier run of its message has ended. */
 export interface HeldDelivery<D extends Delivery> {
@@ -10,46 +11,50 @@ export interface HeldDelivery<D extends Delivery> {
   readonly alone: boolean
 }
 
-interface UnendedRun<D extends Delivery> {
+interface UnendedRun<D extends Delivery> extends AliveRun {
   readonly attempt: Attempt<D>
-  /** Ends the timer of the grace period; undefined when the run is hung. */
-  cancel: (() => void) | undefined
+  /** Ends the timer of the grace period. */
+  readonly cancel: () => void
 }
 
-/**
- * The runs of a message whose signal was aborted. `ending`: all that are alive are in their grace period. `hung`: one of
- * them is past it.
- */
-export type MessageState = 'ended' | 'ending' | 'hung'
+export interface UnendedRunsDeps<D extends Delivery> {
+  readonly clock: Clock
+  readonly graceMs: number
+  /** The runs of all consumers of this process that share their messages. */
+  readonly group: RunGroup
+  /** Returns whether this consumer runs the message, and its signal is not aborted. */
+  readonly isRunning: (messageId: string) => boolean
+  /** Called when a run of this consumer is hung, with the deliveries that waited for it. */
+  readonly onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void
+  /** Called when a run of another consumer ended or hung, with the deliveries that waited for it. */
+  readonly onOther: (state: MessageState, held: readonly HeldDelivery<D>[]) => void
+}
 
 /**
  * Runs that continue although their signal was aborted: it timed out, the consumer stops, or the broker took
  * the delivery back. A run keeps its slot during the grace period. After that it is hung: its message is
  * decided without it, and it counts against the concurrency until it ends.
  */
-export class UnendedRuns<D extends Delivery> {
-  readonly #clock: Clock
-  readonly #graceMs: number
-  readonly #onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void
+export class UnendedRuns<D extends Delivery> implements GroupMember {
+  readonly #deps: UnendedRunsDeps<D>
+  readonly #leave: () => void
   readonly #runs = new Map<Attempt<D>, UnendedRun<D>>()
-  /** All runs of a message: copies of it may run at the same time, and each of them may hang. */
-  readonly #byMessage = new Map<string, Set<UnendedRun<D>>>()
   readonly #held = new Map<string, HeldDelivery<D>[]>()
   /** Runs past their grace period. */
   hung = 0
 
-  constructor(
-    clock: Clock,
-    graceMs: number,
-    onHung: (attempt: Attempt<D>, held: readonly HeldDelivery<D>[]) => void,
-  ) {
-    this.#clock = clock
-    this.#graceMs = graceMs
-    this.#onHung = onHung
+  constructor(deps: UnendedRunsDeps<D>) {
+    this.#deps = deps
+    this.#leave = deps.group.join(this)
   }
 
-  get size(): number {
-    return this.#runs.size
+  /** True while no delivery of this consumer can have an earlier run in this process. */
+  get isQuiet(): boolean {
+    return this.#deps.group.isQuiet
+  }
+
+  isRunning(messageId: string): boolean {
+    return this.#deps.isRunning(messageId)
   }
 
   get held(): number {
@@ -59,19 +64,17 @@ export class UnendedRuns<D extends Delivery> {
   }
 
   add(attempt: Attempt<D>): void {
-    const cancel = this.#clock.after(this.#graceMs, () => this.#hang(run))
-    const run: UnendedRun<D> = { attempt, cancel }
+    const { clock, graceMs, group } = this.#deps
+    const cancel = clock.after(graceMs, () => this.#hang(run))
+    const { id: messageId } = attempt.delivery
+    const run: UnendedRun<D> = { attempt, messageId, isHung: false, cancel }
     this.#runs.set(attempt, run)
-    const { id } = attempt.delivery
-    this.#byMessage.set(id, (this.#byMessage.get(id) ?? new Set()).add(run))
+    group.add(run)
   }
 
-  /** Returns whether runs of a message are alive, and whether one of them is hung. */
+  /** Returns whether runs of a message are alive in this process, and whether one of them is hung. */
   stateOf(messageId: string): MessageState {
-    const runs = this.#byMessage.get(messageId)
-    if (runs === undefined) return 'ended'
-    for (const { cancel } of runs) if (cancel === undefined) return 'hung'
-    return 'ending'
+    return this.#deps.group.stateFor(messageId, this)
   }
 
   /** Holds a delivery until all runs of its message have ended, or one of them is hung. */
@@ -82,25 +85,35 @@ export class UnendedRuns<D extends Delivery> {
     this.#held.set(id, held)
   }
 
+  /** Notes that a run ended whose signal was not aborted: a delivery of another consumer may wait for it. */
+  finish(messageId: string): void {
+    this.#deps.group.finish(messageId, this)
+  }
+
   /** Ends a run because its handler ended. Returns whether it was hung, and the deliveries that may run now. */
   end(attempt: Attempt<D>): { wasHung: boolean; held: readonly HeldDelivery<D>[] } {
     const run = this.#runs.get(attempt)
     if (run === undefined) return { wasHung: false, held: [] }
     this.#runs.delete(attempt)
-    const { id } = attempt.delivery
-    const runs = this.#byMessage.get(id)
-    runs?.delete(run)
-    if (runs?.size === 0) this.#byMessage.delete(id)
-    const wasHung = run.cancel === undefined
+    this.#deps.group.end(run, this)
+    const { messageId, isHung: wasHung } = run
     if (wasHung) this.hung -= 1
-    else run.cancel?.()
-    return { wasHung, held: this.stateOf(id) === 'ended' ? this.#takeHeld(id) : [] }
+    else run.cancel()
+    return { wasHung, held: this.stateOf(messageId) === 'ended' ? this.#takeHeld(messageId) : [] }
   }
 
   #takeHeld(messageId: string): readonly HeldDelivery<D>[] {
     const held = this.#held.get(messageId) ?? []
     this.#held.delete(messageId)
     return held
+  }
+
+  /** Continues with the deliveries that waited for a run of another consumer. */
+  onChange(messageId: string): void {
+    if (!this.#held.has(messageId)) return
+    const state = this.stateOf(messageId)
+    if (state === 'ending') return
+    this.#deps.onOther(state, this.#takeHeld(messageId))
   }
 
   get attempts(): readonly Attempt<D>[] {
@@ -122,32 +135,39 @@ export class UnendedRuns<D extends Delivery> {
   /** Ends the grace period of every run now: the consumer has no more time. */
   endGrace(): void {
     for (const run of [...this.#runs.values()]) {
-      if (run.cancel === undefined) continue
+      if (run.isHung) continue
       run.cancel()
       this.#hang(run)
     }
   }
 
   #hang(run: UnendedRun<D>): void {
-    run.cancel = undefined
+    const { attempt, messageId } = run
     this.hung += 1
-    const { delivery, interruptedBy } = run.attempt
-    // A consumer that stops gives its handlers less time.
-    if (!isRedriveError(interruptedBy, 'STOPPING')) {
-      const { id: deliveryId, source } = delivery
-      publish({
-        type: 'handler_hung',
-        at: this.#clock.now(),
-        source,
-        deliveryId,
-        hung: this.hung,
-      })
-    }
-    this.#onHung(run.attempt, this.#takeHeld(delivery.id))
+    this.#deps.group.hang(run, this)
+    // A consumer that stops reports its runs when it has no more time for them.
+    if (!isRedriveError(attempt.interruptedBy, 'STOPPING')) this.#report(attempt)
+    this.#deps.onHung(attempt, this.#takeHeld(messageId))
   }
 
-  /** Ends all timers: a remaining one would keep the process alive. */
+  #report({ delivery: { id: deliveryId, source } }: Attempt<D>): void {
+    const at = this.#deps.clock.now()
+    publish({ type: 'handler_hung', at, source, deliveryId, hung: this.hung })
+  }
+
+  /** Reports the handlers that the consumer told to end, and that continue after its stop. */
+  reportRemaining(): void {
+    for (const attempt of this.#runs.keys()) {
+      if (isRedriveError(attempt.interruptedBy, 'STOPPING')) this.#report(attempt)
+    }
+  }
+
+  /**
+   * Ends all timers: a remaining one would keep the process alive. The runs stay in their group until they end: a new
+   * consumer must not run their messages before.
+   */
   stop(): void {
-    for (const { cancel } of this.#runs.values()) cancel?.()
+    for (const { cancel } of this.#runs.values()) cancel()
+    this.#leave()
   }
 }

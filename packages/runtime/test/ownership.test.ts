@@ -2,7 +2,20 @@ import { isRedriveError } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { AttemptContext, Inbox } from '../src/index.ts'
-import { delivery, events, never, ofType, scripted, untilAborted } from './fixtures.ts'
+import type { MemoryConnection } from '@redrive/memory'
+import { FakeClock } from '@redrive/testing'
+import { consume } from '../src/index.ts'
+import {
+  delivery,
+  events,
+  never,
+  ofType,
+  PLAIN,
+  ScriptedTransport,
+  scripted,
+  untilAborted,
+  world,
+} from './fixtures.ts'
 
 /** A handler that a test ends by hand, and what it saw. */
 function controlled() {
@@ -419,7 +432,7 @@ describe('a consumer that stops', () => {
     expect(transport.log.slice(-2)).toEqual(['settle a', 'close'])
   })
 
-  it('returns the message of a handler that does not end, and reports no hung handler', async () => {
+  it('returns the message of a handler that does not end, and reports it as hung', async () => {
     const { clock, transport, start } = scripted()
     const seen = events()
     const consumer = await start(never)
@@ -429,6 +442,124 @@ describe('a consumer that stops', () => {
     await clock.advance('10s')
     await stopped
     expect(transport.log.slice(-2)).toEqual(['pause a', 'close'])
+    expect(ofType(seen, 'handler_hung')).toMatchObject([{ deliveryId: 'a', hung: 1 }])
+  })
+
+  it('reports no handler that ends when its signal fires', async () => {
+    const { clock, transport, start } = scripted()
+    const seen = events()
+    const consumer = await start((_, { signal }) => untilAborted(signal))
+    transport.deliver(delivery('a'))
+    await clock.settle()
+    const stopped = consumer.stop({ drain: '10s' })
+    await clock.advance('10s')
+    await stopped
     expect(ofType(seen, 'handler_hung')).toEqual([])
+  })
+})
+
+describe('two consumers of one queue in one process', () => {
+  /** A world, and a handler that counts the runs that are alive together. */
+  function observed() {
+    const { runs, handler } = controlled()
+    const connections: MemoryConnection[] = []
+    const between = (connection: MemoryConnection) => {
+      connections.push(connection)
+      return connection
+    }
+    return { ...world({ between }), runs, handler, connections }
+  }
+
+  it('never run a message while its earlier run is hung in the other one', async () => {
+    const { clock, send, start, runs, handler } = observed()
+    const options = { ...RETRY, timeout: '800ms', grace: '1s' } as const
+    await start(handler, options)
+    await start(handler, options)
+    send({}, { id: 'a' })
+    await clock.advance('10s')
+    expect(runs).toHaveLength(1)
+    runs[0]?.end()
+    await clock.advance('1h')
+    expect(runs).toHaveLength(2)
+  })
+
+  it('run a lost message when its earlier run in the other one has ended', async () => {
+    const { clock, send, start, runs, handler, connections, broker } = observed()
+    await start(handler)
+    send({}, { id: 'a' })
+    await start(handler)
+    await clock.settle()
+    connections[0]?.close()
+    await clock.settle()
+    expect(runs).toHaveLength(1)
+    runs[0]?.end()
+    await clock.settle()
+    expect(runs).toHaveLength(2)
+    expect(broker.depth('orders')).toBe(1)
+  })
+
+  it('retry a lost message later when its earlier run hangs in the other one', async () => {
+    const { clock, send, start, runs, handler, connections } = observed()
+    const first = await start(handler, { timeout: '10s', grace: '1s' })
+    send({}, { id: 'a' })
+    const second = await start(handler)
+    await clock.settle()
+    connections[0]?.close()
+    await clock.advance('5s')
+    expect(second.stats()).toMatchObject({ running: 0, waiting: 1 })
+    await clock.advance('10s')
+    expect(first.stats().hung).toBe(1)
+    expect(second.stats()).toMatchObject({ running: 0, waiting: 0 })
+    expect(runs).toHaveLength(1)
+  })
+
+  it('do not run a message whose handler outlives the stop of its consumer', async () => {
+    const { clock, send, start, runs, handler } = observed()
+    const first = await start(handler)
+    send({}, { id: 'a' })
+    send({}, { id: 'b' })
+    await clock.settle()
+    const stopped = first.stop({ drain: '1s' })
+    await clock.advance('1s')
+    await stopped
+    await start(handler, { ...RETRY, retry: { ...RETRY.retry, unproven: { runs: 1_000 } } })
+    await clock.advance('5s')
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b'])
+    runs[0]?.end()
+    await clock.advance('1h')
+    expect(runs.map(({ id }) => id)).toEqual(['a', 'b', 'a'])
+  })
+
+  it('do not wait for each other when their transports are of different groups', async () => {
+    const clock = new FakeClock()
+    const { runs, handler } = controlled()
+    for (const name of ['one', 'two']) {
+      const transport = Object.assign(new ScriptedTransport(), { group: { name } })
+      await consume(transport, handler, { ...PLAIN, logger: 'off', timeout: '800ms', clock })
+      transport.deliver(delivery('a'))
+      await clock.advance('3s')
+    }
+    expect(runs).toHaveLength(2)
+  })
+
+  it('share the runs of a group with a name, also after all of them have stopped', async () => {
+    const clock = new FakeClock()
+    const { runs, handler } = controlled()
+    const startNext = async () => {
+      const transport = Object.assign(new ScriptedTransport(), { group: { name: 'kept' } })
+      const consumer = await consume(transport, handler, { ...PLAIN, logger: 'off', clock })
+      transport.deliver(delivery('a'))
+      await clock.settle()
+      const stopped = consumer.stop({ drain: '1s' })
+      await clock.advance('1s')
+      await stopped
+    }
+    await startNext()
+    await startNext()
+    expect(runs).toHaveLength(1)
+    runs[0]?.end()
+    await clock.settle()
+    await startNext()
+    expect(runs).toHaveLength(2)
   })
 })

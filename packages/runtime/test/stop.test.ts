@@ -33,9 +33,10 @@ describe('stop', () => {
   it('aborts handlers that are not done in time and returns their messages as if they had not run', async () => {
     const { send, start, clock, broker } = world()
     const signals: AbortSignal[] = []
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
     const consumer = await start((_, { signal }) => {
       signals.push(signal)
-      return never()
+      return ended
     })
     send({}, { id: 'a' })
     await clock.settle()
@@ -46,6 +47,8 @@ describe('stop', () => {
     await stopped
     expect(isRedriveError(signals[0]?.reason, 'STOPPING')).toBe(true)
     expect(broker.contents('orders')).toMatchObject([{ id: 'a', headers: {} }])
+    end()
+    await clock.settle()
     const attempts: number[] = []
     await start((_, { attempt }) => void attempts.push(attempt))
     await clock.settle()

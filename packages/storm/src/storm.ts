@@ -126,7 +126,10 @@ async function startFleet(
 ): Promise<void> {
   const processes = Math.min(PROCESSES, concurrency)
   for (let index = 0; index < processes; index++) {
-    await consume(memory({ broker, queue: QUEUE }), callUntilAborted(dependency), {
+    const shared = memory({ broker, queue: QUEUE })
+    // All simulated processes are in one real process.
+    const transport = Object.assign(shared, { group: { name: QUEUE, owner: shared } })
+    await consume(transport, callUntilAborted(dependency), {
       timeout: TIMEOUT_MS,
       ...policy,
       concurrency: Math.ceil(concurrency / processes),

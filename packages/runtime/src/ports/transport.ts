@@ -40,6 +40,11 @@ export interface Transport<D extends Delivery = Delivery> {
   /** Name of the broker in telemetry, as OpenTelemetry writes it: `rabbitmq`, `kafka`, `postgresql` … Absent: `redrive`. */
   readonly system?: string
   readonly capabilities: Capabilities
+  /**
+   * The transports with the same messages: each message is delivered to one of them. No run of a message starts while an
+   * earlier run of it is alive in a consumer of the same group in this process. Absent: no other transport has its messages.
+   */
+  readonly group?: TransportGroup
 
   /** Connects, and declares or verifies what it needs. Rejects with an error that explains the fix. */
   open(needs?: TransportNeeds): Promise<void>
@@ -74,6 +79,14 @@ export interface Transport<D extends Delivery = Delivery> {
    * can. Resolves also when `open` was never called or rejected, and when called again.
    */
   close(options: { readonly drainMs: number }): Promise<void>
+}
+
+/** Identifies transports with the same messages. */
+export interface TransportGroup {
+  /** Source and consumer group; with the address of the broker, without credentials, when `owner` is absent. */
+  readonly name: string
+  /** The client or broker object, compared by identity. */
+  readonly owner?: object
 }
 
 /** What the consumer requires of the transport. */

@@ -79,6 +79,9 @@ export class ScenarioContext extends Polling {
     options: ConsumeOptions<unknown, Tx> = {},
     transport: Transport = this.transport(),
   ): Promise<Consumer> {
+    // Each consumer stands for a process: it does not see the runs of the others.
+    const group = { name: transport.source, owner: transport }
+    Object.defineProperty(transport, 'group', { value: group })
     const consumer = await this.within(
       'the consumer starts',
       consume<unknown, Tx>(transport, handler, {

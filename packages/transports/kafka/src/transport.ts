@@ -9,6 +9,7 @@ import {
   type Receiver,
   SETTLED,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
@@ -35,6 +36,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   readonly source: string
   readonly system = 'kafka'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #consumption: Consumption
   readonly #publisher: Publisher
@@ -55,6 +57,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   constructor(options: ResolvedOptions) {
     const { topic, group, client, order, from, sessionMs, drainMs, confirmTimeoutMs } = options
     this.source = topic
+    this.group = { name: `kafka ${[...client.bootstrapBrokers].sort().join()} ${topic} ${group}` }
     this.capabilities = capabilitiesOf(options)
     this.#options = options
     this.#publisher = new Publisher({ client, confirmTimeoutMs })

@@ -22,6 +22,7 @@ export interface MemoryOptions {
 }
 
 export interface ResolvedOptions {
+  readonly broker: MemoryBroker
   readonly queue: string
   readonly connect: (onLost: () => void) => MemoryConnection
   readonly capabilities: Capabilities
@@ -33,6 +34,7 @@ export function resolveOptions(call: string, options: MemoryOptions): ResolvedOp
     const broker = top.required<MemoryBroker>('broker', BROKER)
     const connect = top.ifGiven<NonNullable<MemoryOptions['connect']>>('connect', FUNCTION)
     return {
+      broker,
       queue: top.required<string>('queue', named('the name of a queue')),
       connect: connect ?? ((onLost) => broker.connect(onLost)),
       capabilities: {

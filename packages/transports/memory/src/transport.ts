@@ -6,6 +6,7 @@ import {
   LOST,
   type Receiver,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { isUnfinished } from '@redrive/runtime/internal'
@@ -19,6 +20,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   readonly source: string
   readonly system = 'memory'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #proven: Proven = new WeakMap()
   readonly #held = new Map<number, MemoryDelivery>()
@@ -33,6 +35,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   constructor(options: ResolvedOptions) {
     this.source = options.queue
     this.capabilities = options.capabilities
+    this.group = { name: options.queue, owner: options.broker }
     this.#options = options
   }
 

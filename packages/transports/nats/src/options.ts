@@ -74,6 +74,8 @@ export interface NatsSinkOptions {
 
 export interface ConnectionOptions {
   readonly connect: Connect
+  /** The function of the user, or the addresses without credentials. They identify the servers. */
+  readonly server: Connect | string
   readonly confirmTimeoutMs: number
 }
 
@@ -153,9 +155,17 @@ function readConnection(top: Section): ConnectionOptions {
       : top.ifGiven<string | readonly string[]>('servers', SERVERS)
   return {
     connect: own ?? (() => connect(connectionOptions(servers ?? []))),
+    server: own ?? addressesOf(servers ?? []),
     confirmTimeoutMs: top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT),
   }
 }
+
+const addressesOf = (servers: string | readonly string[]): string =>
+  [servers]
+    .flat()
+    .map((server) => server.replace(/[^/]*@/, ''))
+    .sort()
+    .join()
 
 const SERVERS: Check = {
   isValid: (value) =>

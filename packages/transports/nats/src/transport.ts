@@ -8,6 +8,7 @@ import {
   publishEvent,
   type Receiver,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
@@ -45,6 +46,7 @@ export class NatsTransport implements Transport<NatsDelivery> {
   readonly source: string
   readonly system = 'nats'
   readonly capabilities: Capabilities = CAPABILITIES
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #connection: ManagedConnection
   readonly #inFlight = new Set<Promise<Enactment>>()
@@ -60,7 +62,12 @@ export class NatsTransport implements Transport<NatsDelivery> {
 
   /** @internal */
   constructor(options: ResolvedOptions) {
-    this.source = options.topology.stream
+    const { server, topology } = options
+    const { stream, consumer } = topology
+    const name = `${stream} ${consumer}`
+    this.source = stream
+    this.group =
+      typeof server === 'string' ? { name: `nats ${server} ${name}` } : { name, owner: server }
     this.#options = options
     this.#connection = new ManagedConnection(options.connect, {
       onLost: (error) => this.#trouble(error),

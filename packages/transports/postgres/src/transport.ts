@@ -8,6 +8,7 @@ import {
   publishEvent,
   type Receiver,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { Leases, withTimeout } from '@redrive/runtime/internal'
@@ -39,6 +40,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   readonly source: string
   readonly system = 'postgresql'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #leases: Leases<PostgresDelivery>
   readonly #turns = new TurnLoop(() => this.#turn())
@@ -60,6 +62,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
   /** @internal */
   constructor(options: ResolvedOptions) {
     this.source = options.queue
+    this.group = { name: `${options.schema} ${options.queue}`, owner: options.pool }
     this.capabilities = options.order === 'lane' ? LANE_CAPABILITIES : CAPABILITIES
     this.#options = options
     this.#leases = new Leases({

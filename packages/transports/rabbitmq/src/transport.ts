@@ -9,6 +9,7 @@ import {
   type Receiver,
   SETTLED,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
@@ -46,6 +47,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   readonly source: string
   readonly system = 'rabbitmq'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #topology: Topology
   readonly #publisher: Publisher
@@ -67,6 +69,8 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   constructor(options: ResolvedOptions) {
     const { urls, queue, queueType, prefix, order, connect, confirmTimeoutMs } = options
     this.source = queue
+    const addresses = urls.map((url) => url.replace(/\/\/[^/]*@/, '//'))
+    this.group = { name: `${addresses.sort().join()} ${queue}` }
     this.capabilities = capabilitiesOf(queueType, order)
     this.#options = options
     this.#topology = topologyOf(queue, queueType, prefix, order)

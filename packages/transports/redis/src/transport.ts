@@ -8,6 +8,7 @@ import {
   type Receiver,
   systemClock,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { isUnfinished, Leases, withTimeout } from '@redrive/runtime/internal'
@@ -34,6 +35,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   readonly source: string
   readonly system = 'redis'
   readonly capabilities: Capabilities = CAPABILITIES
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #topology: Topology
   readonly #member: Member
@@ -60,6 +62,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
   constructor(options: ResolvedOptions) {
     const { client, timeoutMs, stream, group, leaseMs } = options
     this.source = stream
+    this.group = { name: `${stream} ${group}`, owner: client }
     this.#options = options
     this.#topology = topologyOf(stream, group)
     const { own, retry } = this.#topology

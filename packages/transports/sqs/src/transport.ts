@@ -7,6 +7,7 @@ import {
   type Receiver,
   systemClock,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { isUnfinished, withTimeout } from '@redrive/runtime/internal'
@@ -31,6 +32,7 @@ export class SqsTransport implements Transport<SqsDelivery> {
   readonly source: string
   readonly system = 'aws.sqs'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly #options: ResolvedOptions
   readonly #topology: Topology
   readonly #requests: Requests
@@ -53,6 +55,8 @@ export class SqsTransport implements Transport<SqsDelivery> {
     this.#options = options
     this.#topology = topologyOf(options.queue)
     this.source = this.#topology.queue
+    // Ids of SQS are unique, also in another region.
+    this.group = { name: `sqs ${options.queue}` }
     this.capabilities = capabilitiesOf(this.#topology.isFifo)
     this.#requests = new Requests(options.client, options.timeoutMs)
     this.#leases = new Leases({

@@ -8,6 +8,7 @@ import {
   type Receiver,
   SETTLED,
   type Transport,
+  type TransportGroup,
   type TransportNeeds,
 } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
@@ -52,6 +53,7 @@ export class Adapter implements Transport<KafkaDelivery> {
   readonly source: string
   readonly system = 'kafka'
   readonly capabilities: Capabilities
+  readonly group: TransportGroup
   readonly topics: readonly string[]
   readonly #options: AdapterOptions
   readonly #committer: Committer
@@ -65,6 +67,7 @@ export class Adapter implements Transport<KafkaDelivery> {
     const { topic, group, consumer, admin, order } = options
     const { retries } = topologyOf(topic, group, 0)
     this.source = topic
+    this.group = { name: topic, owner: consumer }
     this.capabilities = {
       ...capabilitiesOf({ order, isTransactional: false }),
       deliveryCount: 'none',
