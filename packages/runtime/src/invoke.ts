@@ -12,7 +12,7 @@ import {
   type Message,
 } from './message.ts'
 import type { Awaitable } from './awaitable.ts'
-import type { Inbox } from './ports/inbox.ts'
+import type { Inbox, InboxResult } from './ports/inbox.ts'
 
 /** The handler with the other steps of an attempt: decoding, schema, inbox. */
 export type Call = (attempt: Attempt) => Awaitable<unknown>
@@ -104,23 +104,46 @@ async function handleOnce(
 
 /**
  * Passes the work to an inbox and waits until both have ended. An inbox may return or fail while its work runs, for
- * example when it lost its connection. The message must not run again before the work has ended.
+ * example when it lost its connection. The message must not run again before the work has ended. A message whose work
+ * failed is not handled, whatever the inbox returns.
  */
-async function untilEnded<T>(work: Work, handle: (tracked: Work) => Promise<T>): Promise<T> {
-  const calls: Promise<unknown>[] = []
+async function untilEnded(
+  work: Work,
+  handle: (tracked: Work) => Promise<InboxResult>,
+): Promise<InboxResult> {
+  const calls: Promise<PromiseSettledResult<void>>[] = []
   let hasResult = false
   const tracked = async (tx: unknown): Promise<void> => {
     if (hasResult) throw new Error('The inbox called the work after its result. Call it before.')
     const call = work(tx)
-    calls.push(Promise.allSettled([call]))
+    calls.push(outcomeOf(call))
     await call
   }
   try {
-    return await handle(tracked)
+    const result = await handle(tracked)
+    hasResult = true
+    if (result !== 'already_handled' && result !== 'conflict') await refuseUnhandled(calls)
+    return result
   } finally {
     hasResult = true
     await Promise.all(calls)
   }
+}
+
+async function outcomeOf(call: Promise<void>): Promise<PromiseSettledResult<void>> {
+  const [outcome] = await Promise.allSettled([call])
+  return outcome
+}
+
+/** Throws unless the last call of the work succeeded. An inbox may call it again in another transaction. */
+async function refuseUnhandled(calls: readonly Promise<PromiseSettledResult<void>>[]) {
+  const last = await calls.at(-1)
+  if (last === undefined) {
+    throw new Error(
+      'The inbox returned "handled" and never called the work. Call it, or return "already_handled".',
+    )
+  }
+  if (last.status === 'rejected') throw last.reason
 }
 
 function fingerprint(delivery: Delivery): string {

@@ -88,6 +88,84 @@ describe('an inbox that fails before its work has ended', () => {
   })
 })
 
+describe('an inbox that reports a message as handled', () => {
+  const RETRY = { retry: { backoff: { kind: 'fixed', delay: '1s' } } } as const
+
+  it.each<[string, Inbox]>([
+    [
+      'before its work fails',
+      {
+        handle: (_, work) => {
+          work(undefined).catch(() => undefined)
+          return Promise.resolve('handled')
+        },
+      },
+    ],
+    [
+      'after its work failed',
+      {
+        handle: async (_, work) => {
+          await work(undefined).catch(() => undefined)
+          return 'handled'
+        },
+      },
+    ],
+  ])('does not settle it %s: the handler runs again', async (_, inbox) => {
+    const { send, start, clock, backlog } = world()
+    let runs = 0
+    const consumer = await start<unknown, unknown>(
+      async () => {
+        runs += 1
+        await Promise.resolve()
+        if (runs === 1) throw new Error('insert failed')
+      },
+      { ...RETRY, inbox },
+    )
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ handled: 0, failed: 1 })
+    await clock.advance('1m')
+    expect(runs).toBe(2)
+    expect(consumer.stats().handled).toBe(1)
+    expect(backlog()).toBe(0)
+  })
+
+  it('does not settle it when it never called its work', async () => {
+    const { send, start, drain, clock } = world()
+    let runs = 0
+    await start<unknown, unknown>(() => void (runs += 1), {
+      inbox: { handle: () => Promise.resolve('handled') },
+      retry: { attempts: 1 },
+    })
+    send({})
+    await clock.settle()
+    expect(runs).toBe(0)
+    const [dead] = await drain()
+    expect(dead?.delivery.cycle.history.at(-1)?.message).toContain('never called the work')
+  })
+
+  it('settles it when the second call of its work succeeded', async () => {
+    const { send, start, clock } = world()
+    let runs = 0
+    const inbox: Inbox = {
+      handle: async (_, work) => {
+        await work(undefined).catch(() => work(undefined))
+        return 'handled'
+      },
+    }
+    const consumer = await start<unknown, unknown>(
+      () => {
+        runs += 1
+        if (runs === 1) throw new Error('could not serialize access')
+      },
+      { inbox },
+    )
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ handled: 1, failed: 0 })
+  })
+})
+
 describe('an inbox that reports a result before its work has ended', () => {
   it('does not settle the message before', async () => {
     const { send, start, clock, backlog } = world()
