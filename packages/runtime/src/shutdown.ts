@@ -13,6 +13,7 @@ export async function shutDown<D extends Delivery>(loop: Loop<D>, drainMs: numbe
   const endsAt = clock.now() + drainMs
   loop.capacity.stop()
   loop.enacting.returnAll(loop.inline.takeAll(), 'stopping')
+  loop.enacting.returnAll(loop.unended.takeAllHeld(), 'stopping')
   loop.slowed.stop()
   await loop.capacity.idle.wait(drainMs * (1 - HAND_OFF_SHARE))
   const stopping = new RedriveError('STOPPING', 'The consumer is stopping.')

@@ -132,6 +132,13 @@ export class UnendedRuns<D extends Delivery> implements GroupMember {
     return removed
   }
 
+  /** Removes all held deliveries and returns them: the consumer stops. */
+  takeAllHeld(): readonly PendingDelivery<D>[] {
+    const all = [...this.#held.values()].flat().map(({ pending }) => pending)
+    this.#held.clear()
+    return all
+  }
+
   /** Ends the grace period of every run now: the consumer has no more time. */
   endGrace(): void {
     for (const run of [...this.#runs.values()]) {

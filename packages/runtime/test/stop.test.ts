@@ -55,6 +55,21 @@ describe('stop', () => {
     expect(attempts).toEqual([1])
   })
 
+  it('returns a message that waits for an earlier run of it, without a failure', async () => {
+    const { send, start, clock, broker, deadLetters } = world()
+    const consumer = await start(never, { retry: { attempts: 1, unproven: 'off' } })
+    send({}, { id: 'a' })
+    await clock.settle()
+    broker.restart()
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 1, waiting: 1 })
+    const stopped = consumer.stop({ drain: '1s' })
+    await clock.advance('1s')
+    await stopped
+    expect(deadLetters()).toBe(0)
+    expect(broker.contents('orders')).toMatchObject([{ id: 'a', headers: {} }])
+  })
+
   it('decides a message whose handler throws a value that throws on each access', async () => {
     const { send, start, clock, backlog } = world()
     let fail: (error: unknown) => void = () => undefined
