@@ -26,6 +26,13 @@ import { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import { Trial } from './trial.ts'
 import { type HeldDelivery, UnendedRuns } from './unended-runs.ts'
 
+/** Returns the result as a promise. A promise with its own `then` may throw or call back twice; a new one does not. */
+function promiseOf(result: unknown): Promise<unknown> {
+  if (!(result instanceof Promise)) return Promise.resolve(result)
+  if (result.then === Promise.prototype.then) return result
+  return new Promise((resolve) => resolve(result))
+}
+
 /**
  * Processes deliveries. Each one has these steps: receive → admit → run → decide → enact. The rules are in
  * core, and the code for a broker is in its transport. The files next to this one wait and count:
@@ -189,7 +196,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     let settled: Promise<unknown>
     try {
       const result = this.deps.call(attempt)
-      settled = result instanceof Promise ? result : Promise.resolve(result)
+      settled = promiseOf(result)
     } catch (error) {
       settled = Promise.reject(error)
     }

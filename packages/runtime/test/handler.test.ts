@@ -5,6 +5,40 @@ import { describe, expect, it } from 'vitest'
 import type { AttemptContext, Inbox, InboxEntry, Message } from '../src/index.ts'
 import { events, ofType, revoked, unreachable, untilAborted, world } from './fixtures.ts'
 
+describe('a handler that returns a promise with its own then', () => {
+  const withThen = (then: (done: () => void) => void) =>
+    Object.assign(Promise.resolve(), { then }) as Promise<void>
+
+  it('fails when that throws, and keeps its slot free for the next message', async () => {
+    const { send, start, clock } = world()
+    const consumer = await start(
+      () =>
+        withThen(() => {
+          throw new Error('no connection')
+        }),
+      { concurrency: 1, retry: { attempts: 1 } },
+    )
+    send({})
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 0, failed: 2 })
+  })
+
+  it('ends once when that calls back twice and throws', async () => {
+    const { send, start, clock } = world()
+    const consumer = await start(() =>
+      withThen((done) => {
+        done()
+        done()
+        throw new Error('late')
+      }),
+    )
+    send({})
+    await clock.settle()
+    expect(consumer.stats()).toMatchObject({ running: 0, handled: 1, failed: 0 })
+  })
+})
+
 describe('a handler', () => {
   it('gets the message as it was sent', async () => {
     const { send, start, clock, backlog } = world()
