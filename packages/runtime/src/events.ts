@@ -43,6 +43,8 @@ export type RedriveEvent =
       readonly at: number
       readonly source: string
       readonly deliveryId: string
+      /** Why the handler was told to end. */
+      readonly reason: HungReason
       /** Handlers of this consumer that do not end. Each one takes a slot of `concurrency`. */
       readonly hung: number
     }
@@ -187,6 +189,14 @@ export interface EventNames {
   /** Name of the consumer or sink. */
   readonly handler: string
 }
+
+export type HungReason =
+  /** Its attempt timed out. */
+  | 'timeout'
+  /** The broker took its delivery back. */
+  | 'lost'
+  /** The consumer stopped. */
+  | 'stopping'
 
 export type PauseReason =
   /** The dependency is unhealthy: its breaker is open. */

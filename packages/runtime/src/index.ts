@@ -58,6 +58,7 @@ export { storeSource, type StoreSourceOptions } from './store-source.ts'
 export {
   type EventNames,
   onEvent,
+  type HungReason,
   type PauseReason,
   publish as publishEvent,
   type RedriveEvent,

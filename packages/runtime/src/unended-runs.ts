@@ -1,7 +1,7 @@
 import { type Delivery, isRedriveError } from '@redrive/core'
 import type { Attempt } from './attempt.ts'
 import type { Clock } from './clock.ts'
-import { publish } from './events.ts'
+import { type HungReason, publish } from './events.ts'
 import type { PendingDelivery } from './pending-delivery.ts'
 import type { AliveRun, GroupMember, MessageState, RunGroup } from './run-group.ts'
 
@@ -157,9 +157,10 @@ export class UnendedRuns<D extends Delivery> implements GroupMember {
     this.#deps.onHung(attempt, this.#takeHeld(messageId))
   }
 
-  #report({ delivery: { id: deliveryId, source } }: Attempt<D>): void {
+  #report({ delivery: { id: deliveryId, source }, interruptedBy }: Attempt<D>): void {
     const at = this.#deps.clock.now()
-    publish({ type: 'handler_hung', at, source, deliveryId, hung: this.hung })
+    const reason = reasonOf(interruptedBy)
+    publish({ type: 'handler_hung', at, source, deliveryId, reason, hung: this.hung })
   }
 
   /** Reports the handlers that the consumer told to end, and that continue after its stop. */
@@ -177,4 +178,9 @@ export class UnendedRuns<D extends Delivery> implements GroupMember {
     for (const { cancel } of this.#runs.values()) cancel()
     this.#leave()
   }
+}
+
+function reasonOf(interruptedBy: unknown): HungReason {
+  if (isRedriveError(interruptedBy, 'DELIVERY_LOST')) return 'lost'
+  return isRedriveError(interruptedBy, 'STOPPING') ? 'stopping' : 'timeout'
 }

@@ -156,6 +156,27 @@ describe('the log of a consumer', () => {
     ])
   })
 
+  it.each([
+    ['the broker took its delivery back', 'lost'],
+    ['the consumer stopped', 'stopping'],
+  ] as const)('reports a handler that does not end after %s', async (text, reason) => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    const seen = events()
+    const consumer = await start(never, { logger, grace: '1s' })
+    const one = delivery('m1')
+    transport.deliver(one)
+    await clock.settle()
+    if (reason === 'lost') transport.receiver?.lost(one)
+    const stopped = reason === 'lost' ? undefined : consumer.stop({ drain: '1s' })
+    await clock.advance('2s')
+    await stopped
+    expect(ofType(seen, 'handler_hung')).toMatchObject([{ deliveryId: 'm1', reason }])
+    expect(lines).toEqual([
+      `error orders: The handler of message m1 did not end after ${text}. 1 handler of this consumer did not end. Pass context.signal to each call that waits.`,
+    ])
+  })
+
   it('reports a lost and a restored connection', async () => {
     const { clock, transport, start } = scripted()
     const { lines, logger } = recorder()

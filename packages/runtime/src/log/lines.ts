@@ -1,5 +1,5 @@
 import type { Failure, FailureCycle, Policy } from '@redrive/core'
-import type { PauseReason, RedriveEvent } from '../events.ts'
+import type { HungReason, PauseReason, RedriveEvent } from '../events.ts'
 import type { Logger } from './logger.ts'
 import { countOf, describeError, describeMs, oneLine } from './text.ts'
 
@@ -49,10 +49,10 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
       () =>
         `Many messages fail in the same way (signature ${signature}). Look at their dead letters.`,
     ),
-  handler_hung: ({ deliveryId, hung }) =>
+  handler_hung: ({ deliveryId, reason, hung }) =>
     error(
       () =>
-        `The handler of message ${deliveryId} did not end after its timeout. ${countOf(hung, 'handler')} of this consumer did not end. Pass context.signal to each call that waits.`,
+        `The handler of message ${deliveryId} did not end after ${HUNG[reason]}. ${countOf(hung, 'handler')} of this consumer did not end. Pass context.signal to each call that waits.`,
     ),
   consumer_paused: ({ reason }) => {
     const cause = PAUSES[reason]
@@ -91,6 +91,13 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
       () => `Headers of message ${deliveryId} could not be read: ${oneLine(problems.join(' '))}`,
     ),
   user_code_failed: (event) => error(() => `${event.where} failed: ${describeError(event.error)}`),
+}
+
+/** What a handler outlived that did not end. */
+const HUNG: Readonly<Record<HungReason, string>> = {
+  timeout: 'its timeout',
+  lost: 'the broker took its delivery back',
+  stopping: 'the consumer stopped',
 }
 
 /** The pauses that need attention. Others have a line of their own, or a user requested them. */
