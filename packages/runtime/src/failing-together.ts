@@ -3,6 +3,9 @@ import type { Decision, FailureCycle } from '@redrive/core'
 /** 5 min after its next run was due, another process has the message, or it is gone. */
 const FORGET_MS = 300_000
 
+/** 1 s: the longest tick. The time of a success is rounded down to a tick. */
+const SUCCESS_PRECISION_MS = 1_000
+
 /** Remembers the last failure that was not the fault of its message, because many messages failed together. */
 export class FailingTogether {
   #failedAt = 0
@@ -17,8 +20,8 @@ export class FailingTogether {
     this.#endsAt = decision.dueAt + FORGET_MS
   }
 
-  /** Returns true when such a message failed and no message passed after it. */
+  /** Returns true when such a message failed and no message passed after it, or in the second before it. */
   isOn(handledAt: number, now: number): boolean {
-    return handledAt < this.#failedAt && now <= this.#endsAt
+    return handledAt + SUCCESS_PRECISION_MS <= this.#failedAt && now <= this.#endsAt
   }
 }

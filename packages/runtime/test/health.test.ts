@@ -1,8 +1,27 @@
+import { type Decision, FIRST_CYCLE } from '@redrive/core'
 import { describe, expect, it } from 'vitest'
 import { publish } from '../src/events.ts'
+import { FailingTogether } from '../src/failing-together.ts'
 import { delivery, never, ScriptedTransport, scripted, unreachable, world } from './fixtures.ts'
 
 const HEALTHY = { status: 'up', reasons: [], isConnected: true, hung: 0 }
+
+describe('FailingTogether', () => {
+  const retry = (now: number) =>
+    ({ kind: 'retryAt', dueAt: now + 1_000, cycle: FIRST_CYCLE }) as Decision
+
+  it('is off when a message passed in the same second, whose time is rounded down', () => {
+    const together = new FailingTogether()
+    together.note(FIRST_CYCLE, retry(10_900), 10_900)
+    expect(together.isOn(10_000, 11_000)).toBe(false)
+  })
+
+  it('is on when no message passed for a second before the last failure', () => {
+    const together = new FailingTogether()
+    together.note(FIRST_CYCLE, retry(11_000), 11_000)
+    expect(together.isOn(10_000, 11_000)).toBe(true)
+  })
+})
 
 describe('the health of a consumer', () => {
   it('is up while messages pass, with the calls of the dependency', async () => {
