@@ -68,7 +68,14 @@ export async function consume<Body = unknown, Tx = undefined, D extends Delivery
   })
   const probes = new Probes({ dependency, clock, graceMs: policy.graceMs })
   const { source } = transport
-  const endLog = logConsumer({ source, clock, logger, policy })
+  const endLog = logConsumer({
+    source,
+    clock,
+    logger,
+    policy,
+    handler: name,
+    dependency: dependency.name,
+  })
   const following = followSource(transport)
   const release = () => {
     endLog()

@@ -1,6 +1,17 @@
 import { describe, expect, it, vi } from 'vitest'
-import { events, type ScriptedTransport } from './fixtures.ts'
-import { delivery, never, ofType, scripted, unreachable, untilAborted, world } from './fixtures.ts'
+import { consume } from '../src/index.ts'
+import {
+  delivery,
+  events,
+  never,
+  ofType,
+  PLAIN,
+  ScriptedTransport,
+  scripted,
+  unreachable,
+  untilAborted,
+  world,
+} from './fixtures.ts'
 import { publish } from '../src/events.ts'
 
 /** A logger that keeps its lines. */
@@ -265,6 +276,56 @@ describe('the log of a consumer', () => {
     await stopped
     lost(transport, clock.now())
     expect(lines).toHaveLength(2)
+  })
+
+  it('reports a breaker that another consumer of the dependency opened', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    const other = Object.assign(new ScriptedTransport(), { source: 'invoices' })
+    const dependency = 'shared by two logs'
+    const breaker = { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s' } as const
+    const options = { ...PLAIN, dependency, breaker, random: () => 0.5, clock } as const
+    await start(() => undefined, { ...options, logger })
+    const fail = () => Promise.reject(unreachable())
+    await consume(other, fail, { ...options, logger: 'off' })
+    other.deliver(delivery('a', { source: 'invoices' }), delivery('b', { source: 'invoices' }))
+    await clock.settle()
+    expect(lines).toEqual([
+      `warn orders: The breaker of "${dependency}" opened: messages fail, so none is consumed, next probe in 10 s: Error: connect ECONNREFUSED`,
+    ])
+    expect(transport.log.at(-1)).toBe('pause')
+  })
+
+  it('reports a shared breaker once when all consumers of the dependency share a logger', async () => {
+    const { clock, start } = scripted()
+    const { lines, logger } = recorder()
+    const other = Object.assign(new ScriptedTransport(), { source: 'invoices' })
+    const dependency = 'shared by one log'
+    const breaker = { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s' } as const
+    const options = { ...PLAIN, dependency, breaker, random: () => 0.5, clock, logger } as const
+    await start(() => undefined, options)
+    await consume(other, () => Promise.reject(unreachable()), options)
+    other.deliver(delivery('a', { source: 'invoices' }), delivery('b', { source: 'invoices' }))
+    await clock.settle()
+    expect(lines).toHaveLength(1)
+    expect(lines[0]).toContain('invoices: The breaker')
+  })
+
+  it('describes each of two consumers of a source name with its own policy', async () => {
+    const { clock, start } = scripted()
+    const { lines, logger } = recorder()
+    const failing = scripted()
+    await start(() => undefined, { logger, name: 'pausing', dependency: 'log of one' })
+    await failing.start(() => Promise.reject(unreachable()), {
+      logger,
+      dependency: 'log of two',
+      onBreakerOpen: 'deadLetter',
+      breaker: { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s' },
+    })
+    failing.transport.deliver(delivery('a'), delivery('b'))
+    await clock.settle()
+    await failing.clock.settle()
+    expect(lines[0]).toContain('each one becomes a dead letter without a run')
   })
 
   it('goes to stderr by default, one line each, and is silent when off', async () => {
