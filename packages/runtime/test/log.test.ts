@@ -242,6 +242,31 @@ describe('the log of a consumer', () => {
     expect(lines).toHaveLength(12)
   })
 
+  it('reports omitted lines after a minute when no other line follows', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    await start(() => undefined, { logger })
+    for (let count = 0; count < 30; count++) lost(transport, clock.now())
+    await clock.advance('59s')
+    expect(lines).toHaveLength(10)
+    await clock.advance('24h')
+    expect(lines).toHaveLength(11)
+    expect(lines[10]).toMatch(/Error: reset \(19 similar lines omitted\)$/)
+  })
+
+  it('reports omitted lines when its consumer stops, and leaves no timer', async () => {
+    const { clock, transport, start } = scripted()
+    const { lines, logger } = recorder()
+    const consumer = await start(() => undefined, { logger })
+    for (let count = 0; count < 12; count++) lost(transport, clock.now())
+    const stopped = consumer.stop({ drain: 0 })
+    await clock.advance('1s')
+    await stopped
+    expect(lines).toHaveLength(11)
+    expect(lines[10]).toMatch(/\(1 similar line omitted\)$/)
+    expect(clock.pending).toBe(0)
+  })
+
   it('says nothing about messages that pass', async () => {
     const { send, start, clock } = world()
     const { lines, logger } = recorder()

@@ -65,6 +65,8 @@ export function logConsumer(options: LogOptions): () => void {
 const MAX_LINE = 600
 /** 30 s: a consumer that joins a group has no partition until the others have released some. */
 const UNASSIGNED_MS = 30_000
+/** 1 min: the next line of a kind reports the omitted ones. Without a next line, they are reported after this time. */
+const REST_MS = 60_000
 const UNASSIGNED: Line = {
   level: 'warn',
   text: () =>
@@ -81,17 +83,36 @@ interface StartOptions {
 
 function startLog({ source, clock, logger, users, ofLogger }: StartOptions): () => void {
   const limit = new LineLimit()
+  /** The last omitted line of each kind. */
+  const omittedLines = new Map<string, Line>()
+  let cancelRest: (() => void) | undefined
   let lastFailed: EventOf<'attempt_failed'> | undefined
   /** Ends the wait of a consumer without partitions, by its transport. */
   const cancels = new Map<object | undefined, () => void>()
   const log = (kind: string, line: Line | undefined) => {
     if (line === undefined) return
     const omitted = limit.take(kind, clock.now())
-    if (omitted === undefined) return
+    if (omitted === undefined) {
+      omittedLines.set(kind, line)
+      cancelRest ??= clock.after(REST_MS, writeRest, { isBackground: true })
+      return
+    }
+    omittedLines.delete(kind)
+    write(line, omitted)
+  }
+  const write = (line: Line, omitted: number) => {
     const rest = omitted === 0 ? '' : ` (${countOf(omitted, 'similar line')} omitted)`
     // Ids, sources and headers come from producers.
     const text = `${oneLine(`${source}: ${line.text()}`, MAX_LINE)}${rest}`
     warnOnFailure('RedriveLogger', () => logger[line.level](text))
+  }
+  /** Writes the last omitted line of each kind, with the number of those before it. */
+  const writeRest = () => {
+    cancelRest = undefined
+    for (const [kind, line] of omittedLines) {
+      write(line, limit.takeOmitted(kind, clock.now()) - 1)
+    }
+    omittedLines.clear()
   }
   const describe = (event: RedriveEvent) => {
     const policy = policyOf(event, users)
@@ -120,6 +141,8 @@ function startLog({ source, clock, logger, users, ofLogger }: StartOptions): () 
     for (const cancel of cancels.values()) cancel()
     end()
     endOther()
+    cancelRest?.()
+    writeRest()
   }
 }
 

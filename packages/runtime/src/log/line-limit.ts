@@ -15,11 +15,7 @@ export class LineLimit {
 
   /** Returns the number of omitted lines before this one; undefined when this line is omitted as well. */
   take(kind: string, now: number): number | undefined {
-    const bucket = this.#buckets.get(kind) ?? { tokens: BURST, at: now, omitted: 0 }
-    this.#buckets.set(kind, bucket)
-    const gained = Math.max(0, now - bucket.at) / INTERVAL_MS
-    bucket.tokens = Math.min(BURST, bucket.tokens + gained)
-    bucket.at = now
+    const bucket = this.#bucket(kind, now)
     if (bucket.tokens < 1) {
       bucket.omitted += 1
       return undefined
@@ -28,5 +24,23 @@ export class LineLimit {
     bucket.tokens -= 1
     bucket.omitted = 0
     return omitted
+  }
+
+  /** Returns the number of lines omitted since the last one, and counts them as reported. */
+  takeOmitted(kind: string, now: number): number {
+    const bucket = this.#bucket(kind, now)
+    const { omitted } = bucket
+    bucket.tokens = Math.max(0, bucket.tokens - 1)
+    bucket.omitted = 0
+    return omitted
+  }
+
+  #bucket(kind: string, now: number): Bucket {
+    const bucket = this.#buckets.get(kind) ?? { tokens: BURST, at: now, omitted: 0 }
+    this.#buckets.set(kind, bucket)
+    const gained = Math.max(0, now - bucket.at) / INTERVAL_MS
+    bucket.tokens = Math.min(BURST, bucket.tokens + gained)
+    bucket.at = now
+    return bucket
   }
 }
