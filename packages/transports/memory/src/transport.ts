@@ -27,6 +27,8 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   #connection: MemoryConnection | undefined
   #subscription: MemorySubscription | undefined
   #receiver: Receiver<MemoryDelivery> | undefined
+  /** Number of lost connections. A delivery of a lost one may arrive late, and belongs to another consumer. */
+  #losses = 0
   #limit = 1
   #isPaused = false
   #handler: string | undefined
@@ -99,7 +101,9 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
 
   #subscribe(): void {
     if (this.#connection === undefined) throw notOpen()
+    const losses = this.#losses
     this.#subscription = this.#connection.subscribe(this.source, (handed) => {
+      if (losses !== this.#losses) return
       const delivery = toDelivery(this.source, handed)
       this.#held.set(handed.tag, delivery)
       this.#receiver?.deliver(delivery)
@@ -109,6 +113,7 @@ export class MemoryTransport implements Transport<MemoryDelivery> {
   }
 
   #reconnect(): void {
+    this.#losses += 1
     const lost = [...this.#held.values()]
     this.#held.clear()
     for (const delivery of lost) this.#receiver?.lost(delivery)
