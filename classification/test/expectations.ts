@@ -5,9 +5,9 @@ import { SITUATIONS } from '../src/table.ts'
 import { hide, valueAt } from './hide.ts'
 import { openSite, type Provocations, type Provoke, type Site } from './site.ts'
 
-type Seen = Omit<Expectation, 'by'>
+type Verdict = Omit<Expectation, 'by'>
 
-function seenOf(error: unknown): Seen {
+function verdictOf(error: unknown): Verdict {
   const options = { rules: [], handler: 'orders', includeStack: false, now: 0 }
   const { class: failureClass, code, timedOut, retryAfterMs } = classify(error, options)
   return { class: failureClass, code, timedOut, retryAfterMs }
@@ -30,7 +30,7 @@ export function expectSituations(provocations: Provocations): void {
 
     test.each(Object.entries(rows))('%s', async (situation, { by, ...expected }) => {
       const error = await errorOf(situations[situation], site)
-      expect(seenOf(error)).toEqual(expected)
+      expect(verdictOf(error)).toEqual(expected)
       if (by !== undefined) expectDecidedBy(error, by)
     })
   })
@@ -48,5 +48,5 @@ async function errorOf(provoke: Provoke | undefined, site: Site): Promise<unknow
 /** Without the property, the verdict differs. */
 function expectDecidedBy(error: unknown, path: string): void {
   expect(valueAt(error, path)).toBeDefined()
-  expect(seenOf(hide(error, path.split('.').at(-1) ?? ''))).not.toEqual(seenOf(error))
+  expect(verdictOf(hide(error, path.split('.').at(-1) ?? ''))).not.toEqual(verdictOf(error))
 }

@@ -1,11 +1,11 @@
-import type { Evidence, Found, Place, Rule, Verdict } from '../src/evidence/evidence.ts'
+import type { Evidence, FoundMessage, Place, Rule, Verdict } from '../src/evidence/evidence.ts'
 import type { Entry, Fact } from '../src/evidence/history.ts'
 import type { Kind } from '../src/evidence/message.ts'
 
 /** A handwritten history: time advances by 1 ms with every fact. */
 export class Story {
   readonly #entries: Entry[] = []
-  readonly #found: Found[] = []
+  readonly #found: FoundMessage[] = []
   readonly #effects = new Map<string, number>()
   #committed: Set<string> | undefined
 

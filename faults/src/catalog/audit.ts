@@ -4,7 +4,7 @@ import { readHistory } from '../evidence/history.ts'
 import type { Stage } from './stage.ts'
 
 /** The expected state after a row of the table. */
-export interface Ending {
+export interface ExpectedState {
   /** Number of dead letters in each status. */
   readonly statuses: Readonly<Record<string, number>>
   /** Number of messages that took effect. Default: the number of resolved dead letters. */
@@ -23,7 +23,7 @@ export interface Audit {
 }
 
 /** Compares the tables and the consumers' records with the expected state. */
-export async function audit(stage: Stage, ending: Ending): Promise<Audit> {
+export async function audit(stage: Stage, ending: ExpectedState): Promise<Audit> {
   const letters = await lettersOf(stage)
   const effects = await readEffects(stage.books, stage.where.queue)
   const deliveries = await deliveriesOf(stage)

@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises'
 import type { DeadLetterSource } from '@redrive/runtime'
 import type { Pool, PoolClient } from 'pg'
 import { openDatabase } from '../harness/effects.ts'
-import { type Sent, watchQueries } from '../postgres/queries.ts'
+import { type SentQuery, watchQueries } from '../postgres/queries.ts'
 import type { Failpoint, Point } from './options.ts'
 
 type When = 'before' | 'after'
@@ -10,7 +10,7 @@ type When = 'before' | 'after'
 /** Matches the commit of a transaction that sent such a statement. */
 const commitOf =
   (statement: string) =>
-  ({ text, trail }: Sent) =>
+  ({ text, trail }: SentQuery) =>
     text === 'commit' && trail.includes(statement)
 
 const PLAN = commitOf('insert into redrive_catalog.replay_item')
@@ -19,7 +19,7 @@ const INGEST = commitOf('savepoint fresh')
 const CONFIRMATIONS = commitOf('set state = $2, proof = $3')
 
 /** The database query at which each point is. */
-const QUERIES: Partial<Record<Point, readonly [when: When, isIt: (sent: Sent) => boolean]>> = {
+const QUERIES: Partial<Record<Point, readonly [when: When, isIt: (sent: SentQuery) => boolean]>> = {
   'plan not committed': ['before', PLAN],
   'plan committed': ['after', PLAN],
   'approval not committed': ['before', APPROVAL],
@@ -69,7 +69,7 @@ export class Failpoints {
     if (point === undefined || query === undefined) return
     const [when, isIt] = query
     // A connection runs one query at a time, so a result belongs to the last query.
-    let last: Sent | undefined
+    let last: SentQuery | undefined
     watchQueries(client, {
       before: (_, sent) => {
         last = sent

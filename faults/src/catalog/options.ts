@@ -54,7 +54,7 @@ export interface WorkerOptions extends Where {
 }
 
 /** A message from a worker to the harness. */
-export type Told =
+export type WorkerMessage =
   | { readonly kind: 'ready' }
   | { readonly kind: 'turn'; readonly turn: Turn }
   | { readonly kind: 'planned'; readonly run: ReplayRun }

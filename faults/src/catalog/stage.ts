@@ -20,7 +20,7 @@ import type {
   CatalogConsumerOptions,
   Failpoint,
   Role,
-  Told,
+  WorkerMessage,
   Where,
   WorkerOptions,
 } from './options.ts'
@@ -31,7 +31,7 @@ import type {
  */
 const PATIENCE_MS = 60_000
 
-export interface StageParts {
+export interface StageDeps {
   readonly broker: Broker
   readonly where: Where
   readonly world: Session
@@ -50,11 +50,11 @@ export class Stage {
   catalog: Catalog
   replayer: Replayer
   readonly #broker: Broker
-  readonly #children: Child<Told>[] = []
-  #first: Child<Told> | undefined
+  readonly #children: Child<WorkerMessage>[] = []
+  #first: Child<WorkerMessage> | undefined
   #consumers = 0
 
-  constructor({ broker, where, world }: StageParts) {
+  constructor({ broker, where, world }: StageDeps) {
     this.#broker = broker
     this.where = where
     this.world = world
@@ -85,7 +85,7 @@ export class Stage {
     this.#first = await this.consumer(special)
   }
 
-  get firstConsumer(): Child<Told> {
+  get firstConsumer(): Child<WorkerMessage> {
     if (this.#first === undefined)
       throw new Error('The first consumer is not started. Call open() first.')
     return this.#first
@@ -93,7 +93,7 @@ export class Stage {
 
   // ---- processes ------------------------------------------------------------------------------
 
-  async consumer(special: Partial<CatalogConsumerOptions> = {}): Promise<Child<Told>> {
+  async consumer(special: Partial<CatalogConsumerOptions> = {}): Promise<Child<WorkerMessage>> {
     this.#consumers += 1
     const name = `consumer-${this.#consumers}`
     const { folder } = this.world
@@ -102,12 +102,12 @@ export class Stage {
     return child
   }
 
-  worker(role: Role, special: Partial<WorkerOptions> = {}): Child<Told> {
+  worker(role: Role, special: Partial<WorkerOptions> = {}): Child<WorkerMessage> {
     return this.#start(WORKER, { ...this.where, role, ...special })
   }
 
-  #start(program: URL, options: WorkerOptions | CatalogConsumerOptions): Child<Told> {
-    const child = startChild<Told>(program, options)
+  #start(program: URL, options: WorkerOptions | CatalogConsumerOptions): Child<WorkerMessage> {
+    const child = startChild<WorkerMessage>(program, options)
     this.#children.push(child)
     return child
   }

@@ -9,7 +9,7 @@ import { handledKeys } from '@redrive/postgres'
 import { openDatabase } from '../harness/effects.ts'
 import { brokerOf } from './brokers/broker.ts'
 import { Failpoints } from './failpoints.ts'
-import type { Role, Told, WorkerOptions } from './options.ts'
+import type { Role, WorkerMessage, WorkerOptions } from './options.ts'
 
 const options = JSON.parse(process.argv[2] ?? '') as WorkerOptions
 const { kind, queue, role, request, approver = '' } = options
@@ -17,7 +17,7 @@ const failpoints = new Failpoints(options.failpoint)
 const books = openDatabase(options.consumerUrl)
 const control = catalog({ pool: failpoints.pool(options.catalogUrl) })
 
-const report = (message: Told) => void process.send?.(message)
+const report = (message: WorkerMessage) => void process.send?.(message)
 /** Small batches, so that there are several. */
 const BATCH = 10
 const LOOK_MS = 20

@@ -4,7 +4,7 @@ import { createEmitter, flushOnExit, nonFailing, type Sink } from '@redrive/runt
 import { fileStore } from '@redrive/file-store'
 import { ready } from '../harness/process.ts'
 
-export interface Ending {
+export interface EndingProgram {
   readonly folder: string
   readonly durability: 'on_failure' | 'before_send'
   /** Number of events in one tick; undefined: emits until it is killed. */
@@ -15,7 +15,7 @@ export interface Ending {
  * Emits to a sink that records what it accepted. Records every event before it is emitted and after `emit` has
  * confirmed it. The harness ends this process.
  */
-const { folder, durability, burst } = JSON.parse(process.argv[2] ?? '') as Ending
+const { folder, durability, burst } = JSON.parse(process.argv[2] ?? '') as EndingProgram
 const open = (name: string) => openSync(join(folder, name), 'a')
 const [emitted, acknowledged, delivered] = [
   open('emitted'),

@@ -5,7 +5,7 @@ import { brokenIf } from '../evidence/evidence.ts'
 import { startChild } from '../harness/process.ts'
 import { atScale, type ByScale, type Scenario } from '../harness/scenario.ts'
 import { becomesTrue, lasting } from '../harness/wait.ts'
-import type { Ending } from './ending.ts'
+import type { EndingProgram } from './ending.ts'
 import { storedIds } from './stored.ts'
 
 const PROGRAM = new URL('./ending.ts', import.meta.url)
@@ -53,7 +53,7 @@ export const signals: Scenario = {
   },
 }
 
-const start = (ending: Ending) =>
+const start = (ending: EndingProgram) =>
   startChild<{ readonly kind: 'ready' | 'emitted' }>(PROGRAM, ending)
 
 /** Returns the size of the list of confirmed events; 0 before its first line. */

@@ -1,4 +1,4 @@
-import type { Evidence, Figures, Found, Rule, Verdict, Violation } from './evidence.ts'
+import type { Evidence, Figures, FoundMessage, Rule, Verdict, Violation } from './evidence.ts'
 import { END_OF, type End, type Kind } from './message.ts'
 
 /** 60 s after the end of the fault, no message may be waiting any more. */
@@ -23,7 +23,7 @@ interface World extends Evidence {
   readonly acknowledged: ReadonlySet<string>
   /** Number of successful handler runs, by message. */
   readonly successes: ReadonlyMap<string, number>
-  readonly places: ReadonlyMap<string, readonly Found[]>
+  readonly places: ReadonlyMap<string, readonly FoundMessage[]>
   readonly seen: ReadonlySet<string>
 }
 

@@ -3,7 +3,7 @@ import type { Entry } from './history.ts'
 /** The place where the broker held a message at the end. */
 export type Place = 'source' | 'delay' | 'dlq' | 'quarantine'
 
-export interface Found {
+export interface FoundMessage {
   readonly id: string
   readonly queue: string
   readonly place: Place
@@ -16,7 +16,7 @@ export interface Found {
 /** Everything that the checker uses: the history, the broker's content and the effects. */
 export interface Evidence {
   readonly entries: readonly Entry[]
-  readonly found: readonly Found[]
+  readonly found: readonly FoundMessage[]
   /** Number of effects of each message in the database. */
   readonly effects: ReadonlyMap<string, number>
   /**

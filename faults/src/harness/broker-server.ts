@@ -1,8 +1,8 @@
 import type { Pool } from 'pg'
-import type { Evidence, Found, Place } from '../evidence/evidence.ts'
+import type { Evidence, FoundMessage, Place } from '../evidence/evidence.ts'
 import { readHistory } from '../evidence/history.ts'
 import { countEffects, forgetRun, readEffects } from './effects.ts'
-import type { Seen, Server } from './server.ts'
+import type { Progress, Server } from './server.ts'
 import type { World } from './world.ts'
 
 export type Depths = Readonly<Record<Place, number>>
@@ -11,7 +11,7 @@ export type Depths = Readonly<Record<Place, number>>
 export interface BrokerContent<W extends World> {
   /** Counts stored messages. One that is moving is counted at least once. */
   depths(world: W): Promise<Depths>
-  found(world: W): Promise<readonly Found[]>
+  found(world: W): Promise<readonly FoundMessage[]>
   /** Deletes everything of a run. */
   remove(world: W): Promise<void>
 }
@@ -23,7 +23,7 @@ interface BrokerWorld extends World {
 /** Returns the access to a broker whose consumers have their effects in PostgreSQL. */
 export function brokerServer<W extends BrokerWorld>(content: BrokerContent<W>): Server<W> {
   return {
-    async look(world): Promise<Seen> {
+    async look(world): Promise<Progress> {
       const { expected, pool, run } = world
       // Depths first: a message that ends in between then has its effect.
       const depths = await content.depths(world)

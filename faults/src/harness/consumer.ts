@@ -1,12 +1,12 @@
 import { business, type Rule } from '@redrive/core'
 import { type Consumer, onEvent, type RedriveEvent } from '@redrive/runtime'
 import type { Answer, Request } from './consumer-options.ts'
-import { ComeBackLater, Refused } from './handler.ts'
+import { ComeBackLater, Refusal } from './handler.ts'
 import type { HistoryWriter } from '../evidence/history.ts'
 import { watchStandstills } from '../evidence/stalls.ts'
 
 /** Classification of the handler's errors. */
-export const RULES: readonly Rule[] = [business(Refused), { class: 'unknown', when: ComeBackLater }]
+export const RULES: readonly Rule[] = [business(Refusal), { class: 'unknown', when: ComeBackLater }]
 
 /** Kills this process with SIGKILL at an exact point. */
 export function dieAt(history: HistoryWriter, where: string): never {

@@ -95,7 +95,7 @@ export interface Effects {
   add(process: string): void
 }
 
-export interface InboxParts {
+export interface InboxDeps {
   readonly pool: Pool
   readonly run: string
   /** Called after the transaction: the handler succeeded, for the first time or again. */
@@ -108,7 +108,7 @@ const ONCE = `
     insert into faults_inbox values ($1, $2, $3) on conflict do nothing returning id)
   insert into faults_effects select $1, id, $4 from first returning id`
 
-export function inboxOf({ pool, run, onSuccess }: InboxParts): Inbox<Effects> {
+export function inboxOf({ pool, run, onSuccess }: InboxDeps): Inbox<Effects> {
   const isSame = async ({ key, fingerprint }: InboxEntry) => {
     const text = 'select fingerprint from faults_inbox where run = $1 and id = $2'
     const { rows } = await pool.query<{ fingerprint: string }>(text, [run, key])

@@ -45,7 +45,7 @@ const READY_MS = 60_000
 /** 50 is the default of `concurrency`. */
 const DEFAULT_IN_FLIGHT = 50
 
-export interface FleetParts {
+export interface FleetDeps {
   /** The program of a consumer process. */
   readonly program: URL
   readonly history: HistoryWriter
@@ -53,7 +53,7 @@ export interface FleetParts {
 }
 
 /** Creates a fleet. All other options are passed to the processes unchanged. */
-export function fleetOf(options: FleetOptions, { program, history, nextName }: FleetParts): Fleet {
+export function fleetOf(options: FleetOptions, { program, history, nextName }: FleetDeps): Fleet {
   const members = new Set<Member>()
   let isSupervised = false
 

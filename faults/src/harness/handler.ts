@@ -4,7 +4,7 @@ import type { HistoryWriter } from '../evidence/history.ts'
 import type { Body } from '../evidence/message.ts'
 
 /** An error of a business rule. */
-export class Refused extends Error {}
+export class Refusal extends Error {}
 
 /** The dependency requests a pause of ten minutes. */
 export class ComeBackLater extends Error {}
@@ -14,7 +14,7 @@ function unreachable(): Error {
   return Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
 }
 
-export interface HandlerParts<Tx> {
+export interface HandlerDeps<Tx> {
   readonly workMs: number
   readonly isDependencyDown?: boolean
   readonly history: HistoryWriter
@@ -26,7 +26,7 @@ export interface HandlerParts<Tx> {
 }
 
 /** Returns a handler that does what the message requests and records its start. */
-export function handlerOf<Tx>(parts: HandlerParts<Tx>): Handler<Body, Tx> {
+export function handlerOf<Tx>(parts: HandlerDeps<Tx>): Handler<Body, Tx> {
   const { history, workMs, die } = parts
   return async ({ body }, { attempt, tx }) => {
     const { id } = body
@@ -47,7 +47,7 @@ export function handlerOf<Tx>(parts: HandlerParts<Tx>): Handler<Body, Tx> {
 async function failureOf<Tx>(
   { id, kind, failures }: Body,
   attempt: number,
-  { countRun, isDependencyDown = false }: HandlerParts<Tx>,
+  { countRun, isDependencyDown = false }: HandlerDeps<Tx>,
 ): Promise<Error | undefined> {
   switch (kind) {
     case 'flaky':
@@ -58,7 +58,7 @@ async function failureOf<Tx>(
       return isDependencyDown ? unreachable() : undefined
     case 'business':
     case 'large':
-      return new Refused('the order was cancelled')
+      return new Refusal('the order was cancelled')
     case 'repeats':
       return new Error('cannot read properties of undefined')
     case 'soon':

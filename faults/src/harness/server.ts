@@ -4,7 +4,7 @@ import type { World } from './world.ts'
 /** Access to the server under test after the scenario was played. */
 export interface Server<W extends World> {
   /** Returns the current progress. May reject while a server is still starting. */
-  look(world: W): Promise<Seen>
+  look(world: W): Promise<Progress>
   /**
    * Called when nothing changes although messages are missing. Returns whether the server confirms
    * that nothing will come.
@@ -17,7 +17,7 @@ export interface Server<W extends World> {
   forget(world: W): Promise<void>
 }
 
-export interface Seen {
+export interface Progress {
   /** Whether every acknowledged message is where it belongs. */
   readonly hasAll: boolean
   /** Whether no message is waiting, except those that must keep waiting. */

@@ -1,5 +1,5 @@
 import { RECOVERY_BOUND_S } from '../evidence/check.ts'
-import type { Seen, Server } from './server.ts'
+import type { Progress, Server } from './server.ts'
 import { becomesTrue } from './wait.ts'
 import type { World } from './world.ts'
 
@@ -50,7 +50,7 @@ function stallOf<W extends World>(world: W, server: Server<W>): (now: number) =>
 }
 
 /** An observation with its time. */
-export interface Look extends Seen {
+export interface Look extends Progress {
   readonly at: number
 }
 
@@ -62,7 +62,7 @@ export function overSince(before: Look | undefined, now: Look): number | undefin
   return before !== undefined && isOver(before) && isOver(now) ? before.at : undefined
 }
 
-const isOver = ({ hasAll, isQuiet }: Seen) => hasAll && isQuiet
+const isOver = ({ hasAll, isQuiet }: Progress) => hasAll && isQuiet
 
 async function look<W extends World>(world: W, server: Server<W>): Promise<Look> {
   try {

@@ -53,7 +53,7 @@ export interface Load {
   readonly part?: string
 }
 
-export interface WorldParts {
+export interface WorldDeps {
   readonly session: Session
   readonly scenario: { readonly name: string; readonly messages: ByScale<number> }
   /** The program of a consumer process. */
@@ -75,7 +75,7 @@ export interface Sending {
 /** 1,000 per second, where the rate does not matter. */
 const SEND_RATE = 1_000
 
-export function worldOf(parts: WorldParts): World {
+export function worldOf(parts: WorldDeps): World {
   const { scenario, session } = parts
   const run = `faults-${scenario.name}-${randomBytes(4).toString('hex')}`
   const { folder, say } = session

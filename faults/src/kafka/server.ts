@@ -1,9 +1,9 @@
 import { endingIn } from '../evidence/expected-ends.ts'
-import type { Evidence, Found, Place } from '../evidence/evidence.ts'
+import type { Evidence, FoundMessage, Place } from '../evidence/evidence.ts'
 import { countEffects, forgetRun, readEffects } from '../harness/effects.ts'
 import { readHistory } from '../evidence/history.ts'
 import { isAsSent } from '../evidence/message.ts'
-import type { Seen, Server } from '../harness/server.ts'
+import type { Progress, Server } from '../harness/server.ts'
 import { boundOf } from './bound.ts'
 import {
   type Committed,
@@ -48,7 +48,7 @@ const numberOf = (place: string) => Number(place.slice(place.lastIndexOf('/') + 
 /** Returns the group in the name of a topic such as `topic.of-topic.dlq`; none for a source. */
 const groupsIn = (topic: string): readonly string[] => /\.(of-[^.]+)\./.exec(topic)?.slice(1) ?? []
 
-async function look(world: KafkaWorld): Promise<Seen> {
+async function look(world: KafkaWorld): Promise<Progress> {
   const { broker, run, expected, pool } = world
   const effects = await countEffects(pool, run)
   const topics = await topicsOf(broker, run)
@@ -100,7 +100,7 @@ async function collect(world: KafkaWorld): Promise<KafkaEvidence> {
 }
 
 /** Returns all dead letters, and the unfinished records of the other topics. */
-async function findRecords({ broker, run }: KafkaWorld): Promise<readonly Found[]> {
+async function findRecords({ broker, run }: KafkaWorld): Promise<readonly FoundMessage[]> {
   const topics = await topicsOf(broker, run)
   const committed = await committedIn(broker, topics)
   const ends = await endsOf(broker, topics)
@@ -123,7 +123,7 @@ const QUARANTINED: ReadonlySet<string | undefined> = new Set([
   'crash_loop',
 ])
 
-function foundIn({ topic, value, headers }: StoredRecord): Found {
+function foundIn({ topic, value, headers }: StoredRecord): FoundMessage {
   const id = headers.get('redrive-key') ?? 'unknown'
   const reason = headers.get('redrive-reason')
   const place = placeOf(topic)

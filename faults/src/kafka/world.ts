@@ -33,7 +33,7 @@ export interface KafkaWorld extends World<KafkaConsumerOptions, PlannedRecord> {
   readonly commitsFrom: Offsets
 }
 
-export interface KafkaWorldParts {
+export interface KafkaWorldDeps {
   readonly session: Session
   readonly scenario: KafkaScenario
   readonly service: KafkaService
@@ -50,7 +50,7 @@ export const SESSION_MS = 3_000
 
 type Common = Omit<FleetOptions<KafkaConsumerOptions>, 'folder' | 'run' | 'queues'>
 
-export function kafkaWorldOf(parts: KafkaWorldParts): KafkaWorld {
+export function kafkaWorldOf(parts: KafkaWorldDeps): KafkaWorld {
   const { session, scenario, service, broker, pool, databaseUrl, commitsFrom } = parts
   const { partitions = PARTITIONS } = scenario
   const brokers = broker.addresses

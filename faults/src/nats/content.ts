@@ -1,5 +1,5 @@
 import type { StoredMsg } from '@nats-io/jetstream'
-import type { Found, Place } from '../evidence/evidence.ts'
+import type { FoundMessage, Place } from '../evidence/evidence.ts'
 import { isAsSent } from '../evidence/message.ts'
 import type { BrokerContent, Depths } from '../harness/broker-server.ts'
 import { repeated } from '../harness/wait.ts'
@@ -35,16 +35,16 @@ async function depths({ broker, run }: NatsWorld): Promise<Depths> {
   return found
 }
 
-async function found({ broker, run }: NatsWorld): Promise<readonly Found[]> {
+async function found({ broker, run }: NatsWorld): Promise<readonly FoundMessage[]> {
   const names = inTurn(await repeated(() => streamsOf(broker, run), BACK))
-  const all: Found[] = []
+  const all: FoundMessage[] = []
   for (const name of names) all.push(...(await repeated(() => contentOf(broker, name), BACK)))
   return all
 }
 
-async function contentOf({ manager }: Broker, stream: string): Promise<readonly Found[]> {
+async function contentOf({ manager }: Broker, stream: string): Promise<readonly FoundMessage[]> {
   const { state } = await manager.streams.info(stream)
-  const all: Found[] = []
+  const all: FoundMessage[] = []
   let seq = state.first_seq
   while (seq <= state.last_seq && state.messages > 0) {
     // The types of the client do not contain this request, which skips deleted messages.
@@ -57,7 +57,7 @@ async function contentOf({ manager }: Broker, stream: string): Promise<readonly 
   return all
 }
 
-function foundIn(stream: string, { subject, header, data }: StoredMsg): readonly Found[] {
+function foundIn(stream: string, { subject, header, data }: StoredMsg): readonly FoundMessage[] {
   const place = placeOf(stream, subject)
   if (place === undefined) return []
   const id = header.get('redrive-id') || header.get('Nats-Msg-Id')

@@ -17,7 +17,7 @@ export interface NatsWorld extends World<NatsConsumerOptions> {
   readonly pool: Pool
 }
 
-export interface NatsWorldParts {
+export interface NatsWorldDeps {
   readonly session: Session
   readonly scenario: NatsScenario
   readonly broker: Broker
@@ -32,7 +32,7 @@ const PROGRAM = new URL('./consumer.ts', import.meta.url)
 /** 5 s: short enough to wait for a dead consumer, and longer than a busy machine stops a process. */
 const LEASE = '5s'
 
-export function natsWorldOf(parts: NatsWorldParts): NatsWorld {
+export function natsWorldOf(parts: NatsWorldDeps): NatsWorld {
   const { session, scenario, broker, pool, databaseUrl } = parts
   const { servers, replicas } = broker
   const common: Common = {

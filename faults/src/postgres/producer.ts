@@ -15,7 +15,7 @@ export interface PlannedEvent extends PlannedMessage {
   readonly isAborted?: boolean
 }
 
-export interface ProducerParts extends Sending {
+export interface ProducerDeps extends Sending {
   readonly pool: Pool
   readonly run: string
   readonly messages: readonly PlannedEvent[]
@@ -29,7 +29,7 @@ const BACK_OFF_MS = 200
  * response. Events without a response are not sent again, because the checker must find out their
  * outcome.
  */
-export async function produce(parts: ProducerParts): Promise<void> {
+export async function produce(parts: ProducerDeps): Promise<void> {
   const { pool, messages, ratePerSecond } = parts
   const queue = outbox({ queue: parts.queue, pool })
   const startedAt = performance.now()
@@ -76,7 +76,7 @@ async function commit(
   client: PoolClient,
   queue: Outbox,
   events: readonly PlannedEvent[],
-  { run, history }: ProducerParts,
+  { run, history }: ProducerDeps,
 ): Promise<void> {
   for (const { id, kind } of events) history.write({ what: 'attempted', id, kind })
   // A connection that breaks in use reports the error here and to the waiting query.

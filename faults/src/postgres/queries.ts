@@ -1,7 +1,7 @@
 import type { PoolClient, QueryResult } from 'pg'
 
 /** A query as the consumer sent it. */
-export interface Sent {
+export interface SentQuery {
   readonly text: string
   readonly values: readonly unknown[]
   /** Queries sent before it in the same transaction. */
@@ -13,7 +13,7 @@ const DONE = 0
 const CHANGES = 2
 const MOST = 4
 
-const isTurn = ({ text }: Sent) => text.includes('redrive.outbox_turn(')
+const isTurn = ({ text }: SentQuery) => text.includes('redrive.outbox_turn(')
 
 const isStep = (text: string) => /outbox_maintenance_step\(|'statement_timeout'/.test(text)
 const isEffect = (text: string) => text.includes('insert into faults_effects')
@@ -22,7 +22,7 @@ const isForget = (text: string) => text.includes('redrive.inbox_forget(')
 /** Matches a turn that hands a row off to this destination. */
 const handsOff =
   (place: string, reason = '') =>
-  (sent: Sent) => {
+  (sent: SentQuery) => {
     const changes = isTurn(sent) ? sent.values[CHANGES] : undefined
     if (typeof changes !== 'string') return false
     return changes.includes(`"place":"${place}"`) && changes.includes(reason)
@@ -53,7 +53,7 @@ export type QueryName =
   | 'inbox forget'
   | 'inbox forget commit'
 
-const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
+const NAMED: Readonly<Record<QueryName, (sent: SentQuery) => boolean>> = {
   isolation: ({ text }) => text.includes(`current_setting('transaction_isolation')`),
   ready: ({ text }) => text.includes('to_regprocedure('),
   clock: ({ text }) => text.includes('pg_catalog.clock_timestamp()'),
@@ -85,12 +85,12 @@ const NAMED: Readonly<Record<QueryName, (sent: Sent) => boolean>> = {
 }
 
 /** Returns the names of a query; none for an unknown one. */
-export function namesOf(sent: Sent): readonly QueryName[] {
+export function namesOf(sent: SentQuery): readonly QueryName[] {
   return (Object.keys(NAMED) as QueryName[]).filter((name) => NAMED[name](sent))
 }
 
 export interface Watch {
-  before(names: readonly QueryName[], sent: Sent): void
+  before(names: readonly QueryName[], sent: SentQuery): void
   /** Called after the response and before other code gets it. */
   after(names: readonly QueryName[], result: QueryResult, tookMs: number): void
 }
@@ -125,7 +125,7 @@ function trailAfter(trail: string, text: string): string {
   return trail === '' || text === 'commit' || text === 'rollback' ? '' : `${trail}; ${text}`
 }
 
-function sentIn([first, second]: readonly unknown[]): Omit<Sent, 'trail'> {
+function sentIn([first, second]: readonly unknown[]): Omit<SentQuery, 'trail'> {
   if (typeof first === 'string') return { text: first, values: valuesIn(second) }
   const { text = '', values } = first as { readonly text?: string; readonly values?: unknown }
   return { text, values: valuesIn(values ?? second) }

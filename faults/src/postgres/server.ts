@@ -1,9 +1,9 @@
 import type { Pool } from 'pg'
-import type { Evidence, Found, Place } from '../evidence/evidence.ts'
+import type { Evidence, FoundMessage, Place } from '../evidence/evidence.ts'
 import { countEffects, readEffects } from '../harness/effects.ts'
 import { readHistory } from '../evidence/history.ts'
 import { isAsSent } from '../evidence/message.ts'
-import type { Seen, Server } from '../harness/server.ts'
+import type { Progress, Server } from '../harness/server.ts'
 import { readOrders } from './database.ts'
 import type { PostgresWorld } from './world.ts'
 
@@ -26,7 +26,7 @@ select count(*) filter (where due_at <= now() + interval '1 minute')::int as soo
   count(*) filter (where due_at > now() + interval '1 minute')::int as later
 from redrive.outbox where status in ('pending', 'in_flight')`
 
-async function look({ database: { pool }, run, expected }: PostgresWorld): Promise<Seen> {
+async function look({ database: { pool }, run, expected }: PostgresWorld): Promise<Progress> {
   const effects = await countEffects(pool, run)
   const { rows } = await pool.query<{ soon: number; later: number }>(UNFINISHED)
   const { soon = 0, later = 0 } = rows[0] ?? {}
@@ -61,7 +61,7 @@ const FOUND = `
 select key, queue, status, due_at <= now() as "isDue", reason, payload
 from redrive.outbox where status <> 'delivered'`
 
-async function readFound(pool: Pool): Promise<readonly Found[]> {
+async function readFound(pool: Pool): Promise<readonly FoundMessage[]> {
   const { rows } = await pool.query<Row>(FOUND)
   return rows.map((row) => ({
     id: row.key,

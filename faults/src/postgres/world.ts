@@ -22,7 +22,7 @@ export interface PostgresWorld extends World<PostgresConsumerOptions, PlannedEve
   readonly wire: Proxy
 }
 
-export interface PostgresWorldParts {
+export interface PostgresWorldDeps {
   readonly session: Session
   readonly scenario: PostgresScenario
   readonly database: Database
@@ -43,7 +43,7 @@ export const LONG_LEASE_MS = 30_000
 
 type Common = Omit<FleetOptions<PostgresConsumerOptions>, 'folder' | 'run' | 'queues'>
 
-export function postgresWorldOf(parts: PostgresWorldParts): PostgresWorld {
+export function postgresWorldOf(parts: PostgresWorldDeps): PostgresWorld {
   const { session, scenario, database, wire, pool } = parts
   const common: Common = {
     databaseUrl: database.url,

@@ -1,5 +1,5 @@
 import { type Channel, type ChannelModel, connect, type GetMessage } from 'amqplib'
-import type { Found, Place } from '../evidence/evidence.ts'
+import type { FoundMessage, Place } from '../evidence/evidence.ts'
 import { isAsSent } from '../evidence/message.ts'
 import { repeated } from '../harness/wait.ts'
 
@@ -104,7 +104,7 @@ async function manage(
     })
     if (!response.ok) {
       const problem = `${method} ${path}: ${response.status}`
-      throw response.status < 500 ? new Refused(problem) : new Error(problem)
+      throw response.status < 500 ? new Refusal(problem) : new Error(problem)
     }
     const text = await response.text()
     return text === '' ? undefined : (JSON.parse(text) as unknown)
@@ -112,12 +112,12 @@ async function manage(
   return repeated(
     () => atAnyNode(managementUrls, request),
     REPEATED,
-    (error) => !(error instanceof Refused),
+    (error) => !(error instanceof Refusal),
   )
 }
 
 /** The management API rejected a request. It would reject it again. */
-class Refused extends Error {}
+class Refusal extends Error {}
 
 /** Returns the names of all queues of a run. */
 async function queuesOf(broker: Broker, run: string): Promise<readonly string[]> {
@@ -191,12 +191,12 @@ export async function drainRun(
   broker: Broker,
   run: string,
   places: readonly Place[] = IN_TURN,
-): Promise<readonly Found[]> {
+): Promise<readonly FoundMessage[]> {
   const names = (await queuesOf(broker, run)).filter((name) => places.includes(placeOf(name)))
   // Delays first, and again after the rest, because their messages move to the source.
   const delays = names.filter((name) => placeOf(name) === 'delay')
   const others = names.filter((name) => placeOf(name) !== 'delay')
-  const found: Found[] = []
+  const found: FoundMessage[] = []
   for (const name of [...delays, ...others, ...delays, ...others]) {
     found.push(...(await emptied(broker, name).catch((error) => noneIn(broker, name, error))))
   }
@@ -207,7 +207,11 @@ export async function drainRun(
 const LOCKED = 405
 
 /** Returns no messages if the queue is empty. Otherwise throws why they cannot be taken out. */
-async function noneIn(broker: Broker, queue: string, error: unknown): Promise<readonly Found[]> {
+async function noneIn(
+  broker: Broker,
+  queue: string,
+  error: unknown,
+): Promise<readonly FoundMessage[]> {
   if ((error as { readonly code?: unknown }).code !== LOCKED) throw error
   const { messageCount } = await onChannel(broker, (channel) => channel.checkQueue(queue))
   if (messageCount === 0) return []
@@ -218,12 +222,12 @@ async function noneIn(broker: Broker, queue: string, error: unknown): Promise<re
  * Takes all messages out of a queue. They are acknowledged together when all have arrived. So a
  * repeated task finds those of a lost connection again.
  */
-async function emptied(broker: Broker, queue: string): Promise<readonly Found[]> {
-  const taken: Found[] = []
+async function emptied(broker: Broker, queue: string): Promise<readonly FoundMessage[]> {
+  const taken: FoundMessage[] = []
   /** Acknowledged on a connection that was lost before the broker confirmed it. */
-  let unconfirmed: readonly Found[] = []
+  let unconfirmed: readonly FoundMessage[] = []
   return onChannel(broker, async (channel) => {
-    const found: Found[] = []
+    const found: FoundMessage[] = []
     for (;;) {
       const message = await channel.get(queue)
       if (message === false) break
@@ -241,7 +245,7 @@ async function emptied(broker: Broker, queue: string): Promise<readonly Found[]>
   })
 }
 
-function foundIn(queue: string, { properties, content }: GetMessage): Found {
+function foundIn(queue: string, { properties, content }: GetMessage): FoundMessage {
   const id = String(properties.messageId)
   const reason: unknown = properties.headers?.['redrive-reason']
   return {

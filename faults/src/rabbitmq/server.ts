@@ -2,7 +2,7 @@ import { endingIn } from '../evidence/expected-ends.ts'
 import type { Evidence } from '../evidence/evidence.ts'
 import { countEffects, forgetRun, readEffects } from '../harness/effects.ts'
 import { readHistory } from '../evidence/history.ts'
-import type { Seen, Server } from '../harness/server.ts'
+import type { Progress, Server } from '../harness/server.ts'
 import { becomesTrue } from '../harness/wait.ts'
 import { deleteRun, depthsOf, drainRun, unfinishedIn } from './broker.ts'
 import type { RabbitWorld } from './world.ts'
@@ -15,7 +15,7 @@ export const rabbitServer: Server<RabbitWorld> = {
   forget: ({ pool, run }) => forgetRun(pool, run),
 }
 
-async function look(world: RabbitWorld): Promise<Seen> {
+async function look(world: RabbitWorld): Promise<Progress> {
   const { broker, run, expected, pool, taken } = world
   const effects = await countEffects(pool, run)
   const depths = await depthsOf(broker, run)

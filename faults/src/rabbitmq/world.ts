@@ -1,5 +1,5 @@
 import type { Pool } from 'pg'
-import type { Found } from '../evidence/evidence.ts'
+import type { FoundMessage } from '../evidence/evidence.ts'
 import { POLICY } from '../harness/consumer-options.ts'
 import type { FleetOptions } from '../harness/fleet.ts'
 import type { LoadScenario } from '../harness/load-scenario.ts'
@@ -19,10 +19,10 @@ export interface RabbitWorld extends World<RabbitConsumerOptions> {
   readonly pool: Pool
   readonly databaseUrl: string
   /** Messages that the scenario itself took out of the broker, as an operator would. */
-  readonly taken: Found[]
+  readonly taken: FoundMessage[]
 }
 
-export interface RabbitWorldParts {
+export interface RabbitWorldDeps {
   readonly session: Session
   readonly scenario: RabbitScenario
   readonly broker: Broker
@@ -34,7 +34,7 @@ type Common = Omit<FleetOptions<RabbitConsumerOptions>, 'folder' | 'run' | 'queu
 
 const PROGRAM = new URL('./consumer.ts', import.meta.url)
 
-export function rabbitWorldOf(parts: RabbitWorldParts): RabbitWorld {
+export function rabbitWorldOf(parts: RabbitWorldDeps): RabbitWorld {
   const { session, scenario, broker, pool, databaseUrl } = parts
   const { urls } = broker
   const common: Common = { databaseUrl, urls, policy: POLICY, workMs: 5 }

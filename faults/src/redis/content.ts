@@ -1,4 +1,4 @@
-import type { Found, Place } from '../evidence/evidence.ts'
+import type { FoundMessage, Place } from '../evidence/evidence.ts'
 import { isAsSent } from '../evidence/message.ts'
 import type { BrokerContent, Depths } from '../harness/broker-server.ts'
 import { repeated } from '../harness/wait.ts'
@@ -43,14 +43,14 @@ async function keysOf({ client }: Broker, pattern: string): Promise<readonly str
   return keys
 }
 
-async function contentOf({ client }: Broker, stream: string): Promise<readonly Found[]> {
+async function contentOf({ client }: Broker, stream: string): Promise<readonly FoundMessage[]> {
   const [own, retry, dead] = ['own', 'retry', 'dlq'].map((name) => `{${stream}}:${GROUP}:${name}`)
   const keys = [stream, own ?? '', retry ?? '', dead ?? '']
   const rows = (await client.callBuffer('eval', READ, 4, ...keys, GROUP)) as readonly Row[]
   return rows.map(([place, fields]) => foundIn(stream, String(place) as Place, fields))
 }
 
-function foundIn(queue: string, place: Place, fields: readonly Buffer[]): Found {
+function foundIn(queue: string, place: Place, fields: readonly Buffer[]): FoundMessage {
   const byName = new Map<string, Buffer>()
   for (let i = 0; i + 1 < fields.length; i += 2) {
     byName.set(String(fields[i]), fields[i + 1] ?? Buffer.alloc(0))
@@ -65,9 +65,9 @@ function foundIn(queue: string, place: Place, fields: readonly Buffer[]): Found 
   }
 }
 
-async function found({ broker, run }: RedisWorld): Promise<readonly Found[]> {
+async function found({ broker, run }: RedisWorld): Promise<readonly FoundMessage[]> {
   const streams = await repeated(() => keysOf(broker, `${run}*`), BACK)
-  const all: Found[] = []
+  const all: FoundMessage[] = []
   for (const stream of streams) all.push(...(await repeated(() => contentOf(broker, stream), BACK)))
   return all
 }

@@ -19,7 +19,7 @@ export interface RedisWorld extends World<RedisConsumerOptions> {
   readonly urls: readonly string[]
 }
 
-export interface RedisWorldParts {
+export interface RedisWorldDeps {
   readonly session: Session
   readonly scenario: RedisScenario
   readonly broker: Broker
@@ -35,7 +35,7 @@ const PROGRAM = new URL('./consumer.ts', import.meta.url)
 /** 5 s: short enough to wait for a dead consumer, and longer than a busy machine stops a process. */
 const LEASE = '5s'
 
-export function redisWorldOf(parts: RedisWorldParts): RedisWorld {
+export function redisWorldOf(parts: RedisWorldDeps): RedisWorld {
   const { session, scenario, broker, urls, pool, databaseUrl } = parts
   const common: Common = {
     databaseUrl,

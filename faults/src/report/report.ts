@@ -1,4 +1,4 @@
-import type { Figures, Found, Violation } from '../evidence/evidence.ts'
+import type { Figures, FoundMessage, Violation } from '../evidence/evidence.ts'
 import type { Entry } from '../evidence/history.ts'
 import { isGood, type Played } from '../harness/scenario.ts'
 
@@ -55,7 +55,7 @@ export function explain({ broken, folder }: Played): string {
 export function withStories(
   broken: readonly Violation[],
   entries: readonly Entry[],
-  found: readonly Found[],
+  found: readonly FoundMessage[],
 ): readonly Violation[] {
   return [...Map.groupBy(broken, ({ rule }) => rule).values()].flatMap((ofRule) =>
     ofRule.map((one, at) => (at < STORIES ? withStory(one, entries, found) : one)),
@@ -65,7 +65,7 @@ export function withStories(
 function withStory(
   violation: Violation,
   entries: readonly Entry[],
-  found: readonly Found[],
+  found: readonly FoundMessage[],
 ): Violation {
   const { id, text } = violation
   if (id === undefined) return violation

@@ -5,7 +5,7 @@ import {
   type Message,
   ReceiveMessageCommand,
 } from '@aws-sdk/client-sqs'
-import type { Found, Place } from '../evidence/evidence.ts'
+import type { FoundMessage, Place } from '../evidence/evidence.ts'
 import { isAsSent } from '../evidence/message.ts'
 import type { BrokerContent, Depths } from '../harness/broker-server.ts'
 import { repeated } from '../harness/wait.ts'
@@ -53,9 +53,9 @@ async function depths({ broker, run, expected }: SqsWorld): Promise<Depths> {
   return { source, delay, dlq: dead - quarantine, quarantine }
 }
 
-async function found({ broker, run }: SqsWorld): Promise<readonly Found[]> {
+async function found({ broker, run }: SqsWorld): Promise<readonly FoundMessage[]> {
   const urls = inTurn(await repeated(() => queuesOf(broker, run), BACK))
-  const all: Found[] = []
+  const all: FoundMessage[] = []
   for (const url of urls) all.push(...(await contentOf(broker, url)))
   return all
 }
@@ -66,8 +66,8 @@ const HIDDEN_S = 600
 const DELAY_S = 3
 
 /** Takes all messages of a queue. No consumer runs any more. */
-async function contentOf(broker: Broker, url: string): Promise<readonly Found[]> {
-  const all: Found[] = []
+async function contentOf(broker: Broker, url: string): Promise<readonly FoundMessage[]> {
+  const all: FoundMessage[] = []
   for (;;) {
     const { delayed } = await repeated(() => countOf(broker, url), BACK)
     const receive = new ReceiveMessageCommand({
@@ -83,7 +83,7 @@ async function contentOf(broker: Broker, url: string): Promise<readonly Found[]>
   }
 }
 
-function foundIn(url: string, { Body = '', MessageAttributes = {} }: Message): Found {
+function foundIn(url: string, { Body = '', MessageAttributes = {} }: Message): FoundMessage {
   const text = MessageAttributes['redrive']?.StringValue ?? '{}'
   const own = JSON.parse(text) as Readonly<Record<string, string>>
   const id = own['redrive-id'] ?? MessageAttributes['redrive-id']?.StringValue ?? ''

@@ -18,7 +18,7 @@ export interface SqsWorld extends World<SqsConsumerOptions> {
   readonly pool: Pool
 }
 
-export interface SqsWorldParts {
+export interface SqsWorldDeps {
   readonly session: Session
   readonly scenario: SqsScenario
   readonly broker: Broker
@@ -33,7 +33,7 @@ const PROGRAM = new URL('./consumer.ts', import.meta.url)
 /** 5 s: short enough to wait for a dead consumer, and longer than a busy machine stops a process. */
 const LEASE = '5s'
 
-export function sqsWorldOf(parts: SqsWorldParts): SqsWorld {
+export function sqsWorldOf(parts: SqsWorldDeps): SqsWorld {
   const { session, scenario, broker, pool, databaseUrl } = parts
   const { endpoint } = broker
   const common: Common = { databaseUrl, endpoint, lease: LEASE, policy: POLICY, workMs: 5 }

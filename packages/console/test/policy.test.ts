@@ -4,7 +4,7 @@ import { TEXTBOOK } from '@redrive/storm'
 import { expectedDrainMs, GOALS, TIMEOUT_MS } from '@redrive/storm/internal'
 import { expect, test } from 'vitest'
 import { COMPARED } from '../src/address-values.ts'
-import type { Simulated } from '../src/simulation/protocol.ts'
+import type { SimulationResult } from '../src/simulation/protocol.ts'
 import { policyRows } from '../src/words/policy-rows.ts'
 import {
   DEFAULT_SCENARIO,
@@ -24,7 +24,7 @@ const requestOf = (changes: Partial<typeof DEFAULT_SCENARIO> = {}) => {
   return read.request
 }
 
-const GOOD: Simulated = {
+const GOOD: SimulationResult = {
   title: 'This policy',
   attemptsPerMessage: 1.02,
   falseDeadLetters: 0,
@@ -32,7 +32,7 @@ const GOOD: Simulated = {
   peak: 1.7,
   load: [...Array.from({ length: 30 }, () => 900), ...Array.from({ length: 200 }, () => 172)],
 }
-const BAD: Simulated = {
+const BAD: SimulationResult = {
   title: 'full jitter',
   attemptsPerMessage: 6.36,
   falseDeadLetters: 0.0001,

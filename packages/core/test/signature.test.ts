@@ -405,11 +405,11 @@ describe('similar failures', () => {
 
   test('differ by the root cause of the chain', () => {
     const wrap = (cause: unknown): Error => new TypeError('fetch failed', { cause })
-    class Refused extends Error {}
+    class Refusal extends Error {}
     const signatures = [
       signature(wrap(new Error('bad port'))),
       signature(wrap(new Error('other side closed'))),
-      signature(wrap(new Refused('bad port'))),
+      signature(wrap(new Refusal('bad port'))),
       signature(wrap(Object.assign(new Error('bad port'), { code: 'ECONNREFUSED' }))),
     ]
     expect(new Set(signatures).size).toBe(4)

@@ -1,5 +1,5 @@
 export { migrateAll } from './composition.ts'
-export { type Loaded, loadConfig, type LoadOptions } from './config/load.ts'
+export { type LoadedConfig, loadConfig, type LoadOptions } from './config/load.ts'
 export { type Config, type ConfigInput, defineConfig } from './config/schema.ts'
 export type { Secret } from './config/secret.ts'
 export { serve, type ServeOptions, serveUntilSignal, type RunningServer } from './serve.ts'

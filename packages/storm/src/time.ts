@@ -1,7 +1,7 @@
 import type { Random } from '@redrive/core'
 import type { Clock } from '@redrive/runtime'
 
-interface Planned {
+interface PlannedEvent {
   readonly at: number
   /** A random number: the order of events at the same time. */
   readonly order: number
@@ -18,7 +18,7 @@ const START_MS = 1_800_000_000_000
  */
 export class VirtualTime implements Clock {
   readonly #random: Random
-  readonly #heap: Planned[] = []
+  readonly #heap: PlannedEvent[] = []
   #now = START_MS
   steps = 0
 
@@ -37,7 +37,11 @@ export class VirtualTime implements Clock {
   }
 
   after(delayMs: number, run: () => void): () => void {
-    const planned: Planned = { at: this.#now + Math.max(0, delayMs), order: this.#random(), run }
+    const planned: PlannedEvent = {
+      at: this.#now + Math.max(0, delayMs),
+      order: this.#random(),
+      run,
+    }
     push(this.#heap, planned)
     return () => {
       planned.run = undefined
@@ -59,7 +63,7 @@ export class VirtualTime implements Clock {
     return true
   }
 
-  #nextLive(): Planned | undefined {
+  #nextLive(): PlannedEvent | undefined {
     while (this.#heap[0] !== undefined && this.#heap[0].run === undefined) pop(this.#heap)
     return this.#heap[0]
   }
@@ -68,15 +72,15 @@ export class VirtualTime implements Clock {
 /** Waits until all promise continuations have run. */
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
 
-const isBefore = (one: Planned, other: Planned) =>
+const isBefore = (one: PlannedEvent, other: PlannedEvent) =>
   one.at < other.at || (one.at === other.at && one.order < other.order)
 
-function push(heap: Planned[], item: Planned): void {
+function push(heap: PlannedEvent[], item: PlannedEvent): void {
   let at = heap.length
   heap.push(item)
   while (at > 0) {
     const parent = (at - 1) >> 1
-    const above = heap[parent] as Planned
+    const above = heap[parent] as PlannedEvent
     if (!isBefore(item, above)) break
     heap[at] = above
     at = parent
@@ -84,7 +88,7 @@ function push(heap: Planned[], item: Planned): void {
   heap[at] = item
 }
 
-function pop(heap: Planned[]): void {
+function pop(heap: PlannedEvent[]): void {
   const last = heap.pop()
   if (last === undefined || heap.length === 0) return
   let at = 0
@@ -92,8 +96,8 @@ function pop(heap: Planned[]): void {
     let child = 2 * at + 1
     if (child >= heap.length) break
     const right = heap[child + 1]
-    if (right !== undefined && isBefore(right, heap[child] as Planned)) child += 1
-    const below = heap[child] as Planned
+    if (right !== undefined && isBefore(right, heap[child] as PlannedEvent)) child += 1
+    const below = heap[child] as PlannedEvent
     if (!isBefore(below, last)) break
     heap[at] = below
     at = child

@@ -1,6 +1,6 @@
 import { brokenIf, type Violation } from '../../evidence/evidence.ts'
 import { atScale, type ByScale } from '../../harness/scenario.ts'
-import type { Ending } from '../audit.ts'
+import type { ExpectedState } from '../audit.ts'
 import type { CatalogConsumerOptions, Kind } from '../options.ts'
 import type { Stage } from '../stage.ts'
 
@@ -17,7 +17,7 @@ export interface Row {
   readonly hasOwnCatalog?: boolean
   /** Additional options of the first consumer. */
   readonly consumer?: Partial<CatalogConsumerOptions>
-  play(stage: Stage): Promise<Ending>
+  play(stage: Stage): Promise<ExpectedState>
 }
 
 const KINDS: readonly Kind[] = ['rabbitmq', 'kafka', 'postgres']

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 
-export interface Told {
+export interface HttpResponse {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -8,7 +8,7 @@ export interface Told {
   json<T>(): T
 }
 
-export interface Sent {
+export interface RequestContent {
   readonly body?: unknown
   /** JSON text that is sent unchanged instead of `body`. */
   readonly text?: string
@@ -16,8 +16,8 @@ export interface Sent {
 }
 
 /** Sends requests as one person. */
-export interface Asking {
-  (method: string, path: string, sent?: Sent): Promise<Told>
+export interface Person {
+  (method: string, path: string, sent?: RequestContent): Promise<HttpResponse>
   /** Returns the headers of a response that may never end. */
   head(path: string): Promise<Headers>
   readonly credentials: Readonly<Record<string, string>>
@@ -26,7 +26,7 @@ export interface Asking {
 /** 60 s: an attack may make the server slow, and the scenario must detect that. */
 const PATIENCE_MS = 60_000
 
-export function asking(url: string, credentials: Readonly<Record<string, string>> = {}): Asking {
+export function asking(url: string, credentials: Readonly<Record<string, string>> = {}): Person {
   const send = async (method: string, path: string, init: RequestInit = {}) =>
     fetch(`${url}${path}`, {
       method,
@@ -35,7 +35,11 @@ export function asking(url: string, credentials: Readonly<Record<string, string>
       ...init,
       headers: { ...credentials, ...(init.headers as Record<string, string>) },
     })
-  const ask = async (method: string, path: string, sent: Sent = {}): Promise<Told> => {
+  const ask = async (
+    method: string,
+    path: string,
+    sent: RequestContent = {},
+  ): Promise<HttpResponse> => {
     const startedAt = performance.now()
     const answer = await send(method, path, initOf(method, sent))
     const text = await answer.text()
@@ -54,7 +58,7 @@ export function asking(url: string, credentials: Readonly<Record<string, string>
   return Object.assign(ask, { head, credentials })
 }
 
-function initOf(method: string, { body, text, headers }: Sent): RequestInit {
+function initOf(method: string, { body, text, headers }: RequestContent): RequestInit {
   const sent = text ?? (body === undefined ? undefined : JSON.stringify(body))
   return {
     headers: {
@@ -66,10 +70,10 @@ function initOf(method: string, { body, text, headers }: Sent): RequestInit {
   }
 }
 
-export const isOk = ({ status }: Told): boolean => status >= 200 && status < 300
+export const isOk = ({ status }: HttpResponse): boolean => status >= 200 && status < 300
 
 /** Returns the result; throws when a step fails that the scenario needs. */
-export function must<T>(response: Told): T {
+export function must<T>(response: HttpResponse): T {
   if (!isOk(response)) throw new Error(`${response.status}: ${response.text}`)
   return response.text === '' ? (undefined as T) : response.json<T>()
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { connect } from 'node:net'
 import type { Scenario } from '../../harness/scenario.ts'
 import { until } from '../../harness/wait.ts'
-import { type Asking, isOk, must } from './ask.ts'
+import { type Person, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { approve, planned } from './runs.ts'
 
@@ -95,7 +95,7 @@ async function inAnswers(scene: Scene): Promise<void> {
 
 async function split(
   { target, tries }: Pick<Scene, 'target' | 'tries'>,
-  asking: Asking,
+  asking: Person,
   path: string,
 ): Promise<void> {
   const raw = await head(target.server.url, path, asking.credentials)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Scenario } from '../../harness/scenario.ts'
-import { type Asking, isOk, must } from './ask.ts'
+import { type Person, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { approve, outcome, plan, planned, type Run } from './runs.ts'
 import type { Target } from './target.ts'
@@ -98,7 +98,7 @@ async function ofOthers({ target, tries }: Scene): Promise<void> {
   }
 }
 
-async function has(root: Asking, { id }: Run, deadLetter: string): Promise<boolean> {
+async function has(root: Person, { id }: Run, deadLetter: string): Promise<boolean> {
   const { items } = must<{ items: readonly { deadLetter: string }[] }>(
     await root('GET', `/api/v1/replays/${id}/items`),
   )

@@ -1,22 +1,23 @@
 import type { Output } from '@redrive/api'
 import { becomesTrue } from '../../harness/wait.ts'
-import { type Asking, must, type Told } from './ask.ts'
+import { type Person, must, type HttpResponse } from './ask.ts'
 import type { Target } from './target.ts'
 
 export type Run = Output<'getReplay'>
 
-export const plan = (asking: Asking, body: object): Promise<Told> =>
+export const plan = (asking: Person, body: object): Promise<HttpResponse> =>
   asking('POST', '/api/v1/replays', { body })
 
 /** Plans without a canary. No consumer confirms the first item, so all are published immediately. */
-export const planned = async (asking: Asking, selection: object): Promise<Run> =>
+export const planned = async (asking: Person, selection: object): Promise<Run> =>
   must<Run>(await plan(asking, { selection, canary: [] }))
 
 export const approve = (
-  asking: Asking,
+  asking: Person,
   { id, hash }: Pick<Run, 'id' | 'hash'>,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Told> => asking('POST', `/api/v1/replays/${id}/approve`, { body: { hash }, headers })
+): Promise<HttpResponse> =>
+  asking('POST', `/api/v1/replays/${id}/approve`, { body: { hash }, headers })
 
 /** States of items that are not published yet. */
 const WAITING = ['queued', 'claimed', 'publishing'] as const

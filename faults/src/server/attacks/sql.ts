@@ -2,7 +2,7 @@ import type { Operation } from '@redrive/api'
 import { FILTER_FIELDS, formatFilterWord } from '@redrive/api/filter'
 import { type Route, ROUTES, toQueryString } from '@redrive/api/internal'
 import type { Scenario } from '../../harness/scenario.ts'
-import { type Asking, isOk, type Told } from './ask.ts'
+import { type Person, isOk, type HttpResponse } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { STATEMENTS } from './strings.ts'
 import type { Target } from './target.ts'
@@ -42,10 +42,10 @@ const SENT_TIMES = 3
 
 interface Question {
   readonly what: string
-  readonly send: (asking: Asking) => Promise<Told>
+  readonly send: (asking: Person) => Promise<HttpResponse>
 }
 
-async function ask({ tries }: Scene, alice: Asking, { what, send }: Question): Promise<void> {
+async function ask({ tries }: Scene, alice: Person, { what, send }: Question): Promise<void> {
   const response = await send(alice)
   const isExpected = isOk(response) || [400, 403, 404, 409, 422].includes(response.status)
   tries.note(`${what}: ${response.status}`, !isExpected)
@@ -56,7 +56,7 @@ async function ask({ tries }: Scene, alice: Asking, { what, send }: Question): P
   tries.note(`${what}: shows data of another source`, response.text.includes(MARK))
 }
 
-async function sleeps(first: Told, again: () => Promise<Told>): Promise<boolean> {
+async function sleeps(first: HttpResponse, again: () => Promise<HttpResponse>): Promise<boolean> {
   let { ms } = first
   for (let time = 1; time < SENT_TIMES && ms >= SLEPT_MS; time++) ms = (await again()).ms
   return ms >= SLEPT_MS

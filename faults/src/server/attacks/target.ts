@@ -7,7 +7,7 @@ import { openDatabase } from '../../harness/effects.ts'
 import { createDatabase, dropDatabase } from '../../postgres/database.ts'
 import { ROOT, services, urlsOf } from '../../harness/services.ts'
 import { type Replica, startReplica } from '../replica.ts'
-import { type Asking, asking, type Told } from './ask.ts'
+import { type Person, asking, type HttpResponse } from './ask.ts'
 import { Canary } from './canary.ts'
 import { CLIENT, OpenId } from './provider.ts'
 import { Queues } from './queues.ts'
@@ -48,9 +48,9 @@ export interface Target {
   readonly config: Readonly<Record<string, unknown>>
   readonly folder: string
   /** Sends requests with the token of this user. */
-  readonly as: Readonly<Record<Who, Asking>>
+  readonly as: Readonly<Record<Who, Person>>
   /** Signs in a user with a browser. */
-  visitor(who: string): Promise<{ readonly visitor: Visitor; readonly asking: Asking }>
+  visitor(who: string): Promise<{ readonly visitor: Visitor; readonly asking: Person }>
   browser(): Promise<Browser>
 }
 
@@ -151,7 +151,7 @@ async function visitorOf(serverUrl: string, who: string) {
   return { visitor, asking: asking(serverUrl, { ...headers, 'x-redrive-csrf': csrf }) }
 }
 
-async function tokensOf(serverUrl: string): Promise<Record<Who, Asking>> {
+async function tokensOf(serverUrl: string): Promise<Record<Who, Person>> {
   const pairs = await Promise.all(
     PEOPLE.map(async (who) => {
       const { asking: session } = await visitorOf(serverUrl, who)
@@ -161,7 +161,7 @@ async function tokensOf(serverUrl: string): Promise<Record<Who, Asking>> {
       return [who, asking(serverUrl, bearer(response.json<{ secret: string }>().secret))] as const
     }),
   )
-  return Object.fromEntries(pairs) as Record<Who, Asking>
+  return Object.fromEntries(pairs) as Record<Who, Person>
 }
 
 const isFor = (who: Who) => (binding: (typeof ACCESS)[number]) =>
@@ -174,7 +174,7 @@ export interface WantedToken {
   readonly isAgent?: boolean
 }
 
-export const newToken = (session: Asking, wanted: WantedToken): Promise<Told> =>
+export const newToken = (session: Person, wanted: WantedToken): Promise<HttpResponse> =>
   session('POST', '/api/v1/tokens', { body: { name: 'drill', days: 1, ...wanted } })
 
 export const bearer = (secret: string): { readonly authorization: string } => ({

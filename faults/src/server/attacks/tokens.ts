@@ -1,7 +1,7 @@
 import type { Action } from '@redrive/api/enums'
 import type { Scenario } from '../../harness/scenario.ts'
 import { becomesTrue } from '../../harness/wait.ts'
-import { type Asking, asking, isOk, must } from './ask.ts'
+import { type Person, asking, isOk, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import { planned } from './runs.ts'
 import { bearer, newToken } from './target.ts'
@@ -26,7 +26,7 @@ interface CreatedToken {
 }
 
 const made = async (
-  session: Asking,
+  session: Person,
   actions: readonly Action[] = ['view'],
   sources: readonly string[] = ['orders'],
 ): Promise<CreatedToken> => must<CreatedToken>(await newToken(session, { actions, sources }))

@@ -2,7 +2,7 @@ import type { Operation } from '@redrive/api'
 import { type Route, ROUTES } from '@redrive/api/internal'
 import type { BrowserContext } from 'playwright-core'
 import type { Scenario } from '../../harness/scenario.ts'
-import { type Asking, must } from './ask.ts'
+import { type Person, must } from './ask.ts'
 import { attack, type Scene } from './attack.ts'
 import type { Run } from './runs.ts'
 import { hostileText, scripts } from './strings.ts'
@@ -36,7 +36,7 @@ export const XSS: Scenario = attack(
 /** Puts scripts into every field and returns every address that returns them. */
 async function filled(
   { target }: Scene,
-  root: Asking,
+  root: Person,
 ): Promise<readonly (readonly [string, string])[]> {
   const { canary, pool, queues, hostileSource: source } = target
   const text = hostileText(canary.url)
@@ -122,7 +122,7 @@ const TYPES = /^(application\/(problem\+)?json|application\/jsonl|text\/event-st
 
 async function answered(
   { tries }: Scene,
-  asking: Asking,
+  asking: Person,
   name: string,
   path: string,
 ): Promise<void> {
@@ -140,7 +140,7 @@ async function answered(
 }
 
 /** Returns the headers; of a stream without an end, only its start is read. */
-const headersOf = async (asking: Asking, path: string) =>
+const headersOf = async (asking: Person, path: string) =>
   path.endsWith('/events') ? asking.head(path) : (await asking('GET', path)).headers
 
 async function opened(

@@ -53,7 +53,7 @@ export interface Session {
   readonly batch: string
 }
 
-export interface Stored {
+export interface StoreResult {
   readonly added: number
   readonly failedAgain: number
 }
@@ -67,7 +67,7 @@ export async function storeEntries(
   source: KnownSource,
   entries: readonly Entry[],
   options: ResolvedIngest,
-): Promise<Stored> {
+): Promise<StoreResult> {
   if (entries.length === 0) return { added: 0, failedAgain: 0 }
   const seen = await readSeenTimes(run, entries)
   const each = eachOnce(entries.map((entry) => dated(entry, seen.get(identityOf(entry)) ?? 0)))

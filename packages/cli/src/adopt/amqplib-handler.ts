@@ -1,10 +1,10 @@
 import type { CallExpression } from 'acorn'
 import { type Draft, rangeOf, refuse } from './draft.ts'
-import { type Found, isFunction, isName, methodOf, nodesIn, type Syntax } from './syntax.ts'
+import { type FoundNode, isFunction, isName, methodOf, nodesIn, type Syntax } from './syntax.ts'
 
 /** The consumer of the file, and what its handler calls the channel and the message. */
 export interface Consumer {
-  readonly call: Found<CallExpression>
+  readonly call: FoundNode<CallExpression>
   readonly channel: string
   readonly handler: Syntax
   readonly message: string
@@ -36,7 +36,7 @@ export function rewriteHandler(draft: Draft, consumer: Consumer): void {
 }
 
 /** Rewrites `ack`, `nack` and `reject`. Returns true for an acknowledgement. */
-function settle(draft: Draft, call: Found, { message, handler }: Consumer): boolean {
+function settle(draft: Draft, call: FoundNode, { message, handler }: Consumer): boolean {
   const { node, around } = call
   const method = methodOf(node)?.method
   if (node.type !== 'CallExpression' || !isName(node.arguments[0], message)) {
@@ -73,7 +73,12 @@ function isLast(statement: Syntax, block: Syntax | undefined): boolean {
 }
 
 /** A rejection becomes the error that caused it. */
-function reject(draft: Draft, { node, around }: Found, statement: Syntax, handler: Syntax): void {
+function reject(
+  draft: Draft,
+  { node, around }: FoundNode,
+  statement: Syntax,
+  handler: Syntax,
+): void {
   const inside = around.slice(0, around.indexOf(handler))
   const caught = inside.find((one) => one.type === 'CatchClause')
   const tried = inside.find((one) => one.type === 'TryStatement')
@@ -116,7 +121,7 @@ function keepTerminal(draft: Draft, test: Syntax, error: string): boolean {
 /** Rewrites `message.content` and the properties that Redrive has, too. */
 function useMessage(
   draft: Draft,
-  { node, around }: Found,
+  { node, around }: FoundNode,
   parent: Syntax,
   { message }: Consumer,
 ): void {

@@ -5,7 +5,7 @@ import type { Proposal, Reason } from './proposal.ts'
 import {
   applyEdits,
   type Edit,
-  type Found,
+  type FoundNode,
   functionAround,
   importEdit,
   indentOf,
@@ -48,7 +48,7 @@ const byHand = (reasons: readonly Reason[]): Proposal => ({ kind: 'by hand', rea
 /** The names that the change adds. */
 const ADDED = ['consume', 'consumer', 'rabbitmq', 'business']
 
-function refuseNames(draft: Draft, all: readonly Found[]): void {
+function refuseNames(draft: Draft, all: readonly FoundNode[]): void {
   for (const { node, around } of all) {
     if (node.type !== 'Identifier' || !ADDED.includes(node.name)) continue
     const [parent] = around
@@ -57,10 +57,10 @@ function refuseNames(draft: Draft, all: readonly Found[]): void {
   }
 }
 
-const isConsume = (found: Found): found is Found<CallExpression> =>
+const isConsume = (found: FoundNode): found is FoundNode<CallExpression> =>
   methodOf(found.node)?.method === 'consume' && (found.node as CallExpression).arguments.length >= 2
 
-function readConsumer(draft: Draft, call: Found<CallExpression>): Consumer | undefined {
+function readConsumer(draft: Draft, call: FoundNode<CallExpression>): Consumer | undefined {
   const [, handler, options] = call.node.arguments
   const parameter =
     handler !== undefined && isFunction(handler) && 'params' in handler ? handler.params : []
@@ -81,7 +81,7 @@ function readConsumer(draft: Draft, call: Found<CallExpression>): Consumer | und
 }
 
 /** Returns the text of the address. It must be visible where the consumer is started. */
-function readUrl(draft: Draft, all: readonly Found[], call: Found): string {
+function readUrl(draft: Draft, all: readonly FoundNode[], call: FoundNode): string {
   const connects = all.filter(
     ({ node }) =>
       node.type === 'CallExpression' &&
@@ -99,7 +99,12 @@ function readUrl(draft: Draft, all: readonly Found[], call: Found): string {
   return sourceOf(draft, url)
 }
 
-function rewriteCall(draft: Draft, consumer: Consumer, url: string, all: readonly Found[]): void {
+function rewriteCall(
+  draft: Draft,
+  consumer: Consumer,
+  url: string,
+  all: readonly FoundNode[],
+): void {
   const { call, handler } = consumer
   const [queue] = call.node.arguments
   if (queue === undefined) return
@@ -128,7 +133,7 @@ function startOf(
   draft: Draft,
   expression: Syntax,
   statement: Syntax | undefined,
-  all: readonly Found[],
+  all: readonly FoundNode[],
 ): number {
   if (statement?.type === 'ExpressionStatement') {
     stopOnSignal(draft, statement)
@@ -155,7 +160,7 @@ function stopOnSignal(draft: Draft, statement: Syntax): void {
   draft.edits.push({ start: statement.end, end: statement.end, text: line })
 }
 
-function stopInsteadOfCancel(draft: Draft, { node, around }: Found): void {
+function stopInsteadOfCancel(draft: Draft, { node, around }: FoundNode): void {
   if (node.type !== 'Identifier' || node.name !== 'consumerTag') return
   const [parent] = around
   if (parent?.type === 'Property') return
@@ -165,7 +170,7 @@ function stopInsteadOfCancel(draft: Draft, { node, around }: Found): void {
 }
 
 /** Returns the third argument: rules for errors, and the prefetch as the concurrency. */
-function optionsOf({ terminal }: Draft, all: readonly Found[]): string {
+function optionsOf({ terminal }: Draft, all: readonly FoundNode[]): string {
   const prefetch = all.map(({ node }) => node).find((node) => methodOf(node)?.method === 'prefetch')
   const count = prefetch?.type === 'CallExpression' ? prefetch.arguments[0] : undefined
   const options = [

@@ -3,7 +3,7 @@ import { type Draft, refuse, sourceOf, startDraft } from './draft.ts'
 import type { Proposal } from './proposal.ts'
 import {
   applyEdits,
-  type Found,
+  type FoundNode,
   functionAround,
   importEdit,
   indentOf,
@@ -14,7 +14,7 @@ import {
   type Syntax,
 } from './syntax.ts'
 
-type Call = Found<CallExpression>
+type Call = FoundNode<CallExpression>
 
 /** The calls of a consumer of kafkajs. */
 interface Calls {
@@ -45,7 +45,7 @@ export function rewriteKafkajs(text: string, isTypeScript: boolean): Proposal | 
   return { kind: 'change', after: applyEdits(text, draft.edits) }
 }
 
-function readCalls(draft: Draft, all: readonly Found[]): Calls | undefined {
+function readCalls(draft: Draft, all: readonly FoundNode[]): Calls | undefined {
   const only = (method: string): Call | undefined => {
     const found = all.filter(({ node }) => methodOf(node)?.method === method) as readonly Call[]
     if (found.length === 1) return found[0]
@@ -167,7 +167,11 @@ function rewriteHandler(draft: Draft, handler: Syntax): void {
 }
 
 /** Adds the producer and the admin client, which copies and topics need, and the stop. */
-function addClients(draft: Draft, { create, connect, run }: Calls, all: readonly Found[]): void {
+function addClients(
+  draft: Draft,
+  { create, connect, run }: Calls,
+  all: readonly FoundNode[],
+): void {
   for (const name of ['producer', 'admin', 'redriven']) {
     const used = all.find(({ node }) => node.type === 'Identifier' && node.name === name)
     if (used !== undefined) refuse(draft, used.node, `The file already uses the name "${name}".`)
@@ -196,7 +200,7 @@ function addClients(draft: Draft, { create, connect, run }: Calls, all: readonly
   stopFirst(draft, run, all)
 }
 
-function stopFirst(draft: Draft, run: Call, all: readonly Found[]): void {
+function stopFirst(draft: Draft, run: Call, all: readonly FoundNode[]): void {
   const name = methodOf(run.node)?.object
   const disconnects = all.filter(({ node }) => {
     const call = methodOf(node)

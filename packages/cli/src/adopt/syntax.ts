@@ -4,7 +4,7 @@ import { type AnyNode, parse, type Program } from 'acorn'
 export type Syntax = AnyNode
 
 /** A node with the nodes around it, from the innermost to the program. */
-export interface Found<N extends Syntax = Syntax> {
+export interface FoundNode<N extends Syntax = Syntax> {
   readonly node: N
   readonly around: readonly Syntax[]
 }
@@ -40,8 +40,8 @@ function withoutTypes(text: string): string {
 }
 
 /** Returns all nodes below a node, in the order of the text. */
-export function nodesIn(root: Syntax): readonly Found[] {
-  const found: Found[] = []
+export function nodesIn(root: Syntax): readonly FoundNode[] {
+  const found: FoundNode[] = []
   const visit = (node: Syntax, around: readonly Syntax[]): void => {
     found.push({ node, around })
     for (const child of childrenOf(node)) visit(child, [node, ...around])
@@ -66,7 +66,7 @@ export const isFunction = ({ type }: Syntax): boolean =>
   type === 'FunctionDeclaration'
 
 /** Returns the innermost function around a node; undefined at the top level. */
-export const functionAround = ({ around }: Found): Syntax | undefined => around.find(isFunction)
+export const functionAround = ({ around }: FoundNode): Syntax | undefined => around.find(isFunction)
 
 /** Returns the name of a called method, and the name of its object. */
 export function methodOf(

@@ -54,7 +54,7 @@ export const batchExit = (done: number, skipped: number): ExitCode => {
   return done > 0 ? EXIT.partial : EXIT.conflict
 }
 
-interface Selected {
+interface ServerSelection {
   readonly body: Selection
   /** The exact number and the sources, for the prompt. */
   readonly size: string
@@ -67,7 +67,7 @@ async function selectedBy(
   action: 'discard' | 'restore',
   words: readonly string[],
   options: SettleOptions,
-): Promise<Selected | undefined> {
+): Promise<ServerSelection | undefined> {
   const { id = [] } = options
   if (id.length > 0 === words.length > 0) {
     throw new CommandError(

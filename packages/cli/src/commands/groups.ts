@@ -10,7 +10,7 @@ import { mutate } from '../server/mutate.ts'
 import { type Window, sparksOf } from '../server/trend.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim, type Printable, yellow } from '../text/painted.ts'
-import { age, counted, moment, number, relative } from '../text/format.ts'
+import { age, counted, isoTime, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListGroupsOptions extends CommonOptions {
@@ -216,7 +216,7 @@ function groupFacts(io: Io, page: Page, group: Group): void {
     ['Code', group.code],
     ['Frame', group.frame],
     ['State', group.regressed ? `${group.state}, regressed` : group.state],
-    ['Muted until', mutedUntil === undefined ? undefined : moment(mutedUntil)],
+    ['Muted until', mutedUntil === undefined ? undefined : isoTime(mutedUntil)],
     ['Owner', group.owner],
     ['Count', counts.join(', ')],
     ['Seen', `${relative(io.now(), firstSeenAt)} to ${relative(io.now(), lastSeenAt)}`],

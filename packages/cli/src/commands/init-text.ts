@@ -1,5 +1,5 @@
 /** The brokers that a project seems to use, and the evidence for it. */
-export interface Detected {
+export interface DetectedBrokers {
   /** Names of the variables with broker addresses. Undefined: the project does not seem to use it. */
   readonly rabbitmq: string | undefined
   readonly kafka: string | undefined
@@ -50,7 +50,7 @@ const VARIABLES: Readonly<Record<Broker | 'database', readonly string[]>> = {
 export function detect(
   dependencies: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): Detected {
+): DetectedBrokers {
   const because: string[] = []
   const isSet = (name: string) => Boolean(env[name]) || Boolean(env[`${name}_FILE`])
   const variableOf = (of: Broker | 'database') => VARIABLES[of].find(isSet)
@@ -76,7 +76,14 @@ export function detect(
 }
 
 /** Returns the text of the config. It contains only names of variables, never their values. */
-export function configText({ rabbitmq, kafka, nats, postgres, sqs, database }: Detected): string {
+export function configText({
+  rabbitmq,
+  kafka,
+  nats,
+  postgres,
+  sqs,
+  database,
+}: DetectedBrokers): string {
   const sources = [
     ...(rabbitmq === undefined ? [] : [rabbitmqText(rabbitmq)]),
     ...(kafka === undefined ? [] : [kafkaText(kafka)]),

@@ -7,7 +7,7 @@ import { confirmed } from '../server/mutate.ts'
 import { Page } from '../text/page.ts'
 import { green } from '../text/painted.ts'
 import { adoptConsumers, type ConsumerReport, showLibraries } from './init-project.ts'
-import { configText, type Detected, detect, LISTEN } from './init-text.ts'
+import { configText, type DetectedBrokers, detect, LISTEN } from './init-text.ts'
 
 const FILE = 'redrive.config.yaml'
 
@@ -63,7 +63,7 @@ const alreadyExists = (name: string) =>
   )
 
 /** Prints the new config as a diff on stderr, so that the user can decide. */
-function show(io: Io, { because }: Detected, text: string): void {
+function show(io: Io, { because }: DetectedBrokers, text: string): void {
   for (const one of because) say(io)`Found ${one}.`
   if (because.length === 0)
     say(io)`Found no broker in package.json or the environment. The config contains an example.`

@@ -10,7 +10,7 @@ import { shortIds, resolveId } from '../server/resolve-id.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { bytes, counted, duration, moment, number, relative } from '../text/format.ts'
+import { bytes, counted, duration, isoTime, number, relative } from '../text/format.ts'
 import { messageTable } from './message-table.ts'
 
 export interface ListMessagesOptions extends CommonOptions {
@@ -50,7 +50,7 @@ export async function listMessages(
 function sayRest(io: Io, { nextCursor, searchedTo }: Output<'listDeadLetters'>): void {
   if (nextCursor === undefined) return
   if (searchedTo === undefined) say(io)`More results: add --limit 200, or --cursor ${nextCursor}`
-  else say(io)`Searched back to ${moment(searchedTo)}. To continue, add --cursor ${nextCursor}`
+  else say(io)`Searched back to ${isoTime(searchedTo)}. To continue, add --cursor ${nextCursor}`
 }
 
 /** One day, the default time range without a filter that bounds the search. */
@@ -102,13 +102,13 @@ function incompleteExport(
   { lastFailedAt }: DeadLetter,
   { after }: Filter['fields'],
 ): CommandError {
-  const from = after === undefined ? '' : `after:${moment(after)} `
+  const from = after === undefined ? '' : `after:${isoTime(after)} `
   return new CommandError(
     EXIT.failure,
     [
       `Export stopped after ${number(count)} messages; the output is incomplete: ${reasonOf(cause)}.`,
       'An export contains at most 100,000 messages, and a restart of the server stops it.',
-      `To continue, use the same filter, but with ${from}before:${moment(lastFailedAt + 1)}`,
+      `To continue, use the same filter, but with ${from}before:${isoTime(lastFailedAt + 1)}`,
       'Messages that failed in the same millisecond as the last one are exported again.',
     ].join('\n'),
     { cause },
@@ -240,11 +240,11 @@ function messageFacts(io: Io, page: Page, message: DeadLetterDetail): void {
     ['Key', message.key],
     ['Lane', lane],
     ['Attempts', attemptsText(message)],
-    ['First failed', `${moment(message.firstFailedAt)} (${relative(now, message.firstFailedAt)})`],
-    ['Last failed', `${moment(message.lastFailedAt)} (${relative(now, message.lastFailedAt)})`],
+    ['First failed', `${isoTime(message.firstFailedAt)} (${relative(now, message.firstFailedAt)})`],
+    ['Last failed', `${isoTime(message.lastFailedAt)} (${relative(now, message.lastFailedAt)})`],
     [
       'Settled',
-      settledAt === undefined ? undefined : `${moment(settledAt)} by ${settledBy ?? 'unknown'}`,
+      settledAt === undefined ? undefined : `${isoTime(settledAt)} by ${settledBy ?? 'unknown'}`,
     ],
   ])
 }

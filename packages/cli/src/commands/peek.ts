@@ -13,7 +13,7 @@ import { hint, isForPeople, print, say } from '../print.ts'
 import type { Page } from '../text/page.ts'
 import { bold, dim } from '../text/painted.ts'
 import { safeJson } from '../text/safe.ts'
-import { age, bytes, moment, number } from '../text/format.ts'
+import { age, bytes, isoTime, number } from '../text/format.ts'
 
 export interface PeekOptions extends CommonOptions {
   /** Maximum number of messages to read. */
@@ -196,7 +196,7 @@ function showOne(
         ['Reason', about.reason],
         ['Attempts', about.attempts],
         ['Failed runs', about.runs],
-        ['Failed', about.lastFailedAt === undefined ? undefined : moment(about.lastFailedAt)],
+        ['Failed', about.lastFailedAt === undefined ? undefined : isoTime(about.lastFailedAt)],
       ])
       if (Object.keys(delivery.headers).length > 0) page.line`\n${bold('Headers')}`
       page.facts(

@@ -3,7 +3,7 @@ import { ITEM_STATES, OVERRIDES } from '@redrive/api/enums'
 import type { Io } from '../io.ts'
 import type { Page } from '../text/page.ts'
 import { bold, green, type Printable, red, yellow } from '../text/painted.ts'
-import { counted, duration, moment, number, relative } from '../text/format.ts'
+import { counted, duration, isoTime, number, relative } from '../text/format.ts'
 
 type Counts = Run['counts']
 export type ItemState = keyof Counts
@@ -114,7 +114,7 @@ function estimateOf(run: Run, ready: number): number {
   return publishMs + (waits + (left > 0 ? 1 : 0)) * outcomeTimeoutMs
 }
 
-const clock = (at: number): string => moment(at).slice(11, 19)
+const clock = (at: number): string => isoTime(at).slice(11, 19)
 
 export function runFacts(io: Io, page: Page, run: Run): void {
   const { approvedBy, approvedAt, pausedAt, endedAt, options } = run
@@ -132,7 +132,7 @@ export function runFacts(io: Io, page: Page, run: Run): void {
       'Paused',
       pausedAt === undefined ? undefined : by(run.pauseReason ?? 'no reason given', pausedAt),
     ],
-    ['Ended', endedAt === undefined ? undefined : moment(endedAt)],
+    ['Ended', endedAt === undefined ? undefined : isoTime(endedAt)],
     [
       'Proof',
       isUnproven(run)

@@ -8,7 +8,7 @@ import { connect } from '../server/connect.ts'
 import { resolveUniqueId, shortIds } from '../server/resolve-id.ts'
 import { confirmed, mutate } from '../server/mutate.ts'
 import { bold } from '../text/painted.ts'
-import { moment, relative } from '../text/format.ts'
+import { isoTime, relative } from '../text/format.ts'
 
 type Token = Output<'listTokens'>['tokens'][number]
 type Grant = Token['grants'][number]
@@ -45,7 +45,7 @@ export async function createToken(
   print(io, options, { json: created, human: (page) => page.line`${secret}` })
   say(
     io,
-  )`The secret is shown only once and is valid until ${moment(expiresAt)}. Save it in a file and set REDRIVE_TOKEN_FILE.`
+  )`The secret is shown only once and is valid until ${isoTime(expiresAt)}. Save it in a file and set REDRIVE_TOKEN_FILE.`
   return EXIT.ok
 }
 

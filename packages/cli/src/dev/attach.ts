@@ -25,7 +25,7 @@ export interface AttachOptions {
 }
 
 /** A source on the broker of the user. */
-export interface Attached {
+export interface AttachedSources {
   readonly sources: Sources
   /** Whether the user allows that the server moves dead letters into its catalog. */
   readonly mayTake: boolean
@@ -56,7 +56,7 @@ export async function attach(
   io: Io,
   folder: string,
   options: Broker,
-): Promise<Attached | undefined> {
+): Promise<AttachedSources | undefined> {
   const { url, text, queue, deadLetterQueue: deadLetterQueues } = options
   const found = await step(io, `Queues of ${queue}, read only`, () =>
     countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),

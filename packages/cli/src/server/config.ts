@@ -1,5 +1,5 @@
 import { isRedriveError } from '@redrive/core'
-import type { Loaded } from '@redrive/server'
+import type { LoadedConfig } from '@redrive/server'
 import { CommandError, EXIT } from '../exit.ts'
 import type { Io } from '../io.ts'
 
@@ -9,7 +9,7 @@ export interface ConfigOptions {
 }
 
 /** Loads the server config. The error lists all problems together. */
-export async function loaded(io: Io, { config: file }: ConfigOptions): Promise<Loaded> {
+export async function loaded(io: Io, { config: file }: ConfigOptions): Promise<LoadedConfig> {
   const { loadConfig } = await import('@redrive/server')
   const location = { env: io.env, cwd: io.cwd }
   return refusedAsUsage(() => loadConfig(file === undefined ? location : { ...location, file }))

@@ -44,7 +44,7 @@ export function relative(now: number, at: number): string {
 }
 
 /** Formats an exact time. A number that is not a valid date is returned unchanged. */
-export function moment(at: number): string {
+export function isoTime(at: number): string {
   const date = new Date(at)
   return Number.isNaN(date.getTime()) ? String(at) : date.toISOString()
 }

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util'
 import type { Output } from '../io.ts'
-import { dim, Painted, type Printable } from './painted.ts'
+import { dim, PaintedText, type Printable } from './painted.ts'
 import { safe, safeLines } from './safe.ts'
 import { type Column, tableLines } from './table.ts'
 
@@ -52,7 +52,7 @@ export class Page {
   }
 
   shown(value: Printable): string {
-    if (!(value instanceof Painted)) return safe(String(value))
+    if (!(value instanceof PaintedText)) return safe(String(value))
     if (!this.#output.hasColor) return safe(value.text)
     return styleText(value.style, safe(value.text), { validateStream: false })
   }

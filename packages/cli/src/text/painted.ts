@@ -3,7 +3,7 @@ import type { styleText } from 'node:util'
 export type Style = Parameters<typeof styleText>[0]
 
 /** A text with a colour. It is escaped when it is printed, as any other text. */
-export class Painted {
+export class PaintedText {
   readonly style: Style
   readonly text: string
 
@@ -13,10 +13,10 @@ export class Painted {
   }
 }
 
-export type Printable = string | number | Painted
+export type Printable = string | number | PaintedText
 
-export const bold = (text: string): Painted => new Painted('bold', text)
-export const dim = (text: string): Painted => new Painted('dim', text)
-export const red = (text: string): Painted => new Painted('red', text)
-export const green = (text: string): Painted => new Painted('green', text)
-export const yellow = (text: string): Painted => new Painted('yellow', text)
+export const bold = (text: string): PaintedText => new PaintedText('bold', text)
+export const dim = (text: string): PaintedText => new PaintedText('dim', text)
+export const red = (text: string): PaintedText => new PaintedText('red', text)
+export const green = (text: string): PaintedText => new PaintedText('green', text)
+export const yellow = (text: string): PaintedText => new PaintedText('yellow', text)

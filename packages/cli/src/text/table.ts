@@ -1,4 +1,4 @@
-import { Painted, type Printable } from './painted.ts'
+import { PaintedText, type Printable } from './painted.ts'
 import { safe } from './safe.ts'
 import { cut, padEnd, padStart, widthOf } from './width.ts'
 
@@ -19,7 +19,7 @@ export function tableLines<Row>(
   rows: readonly Row[],
   width: number,
 ): readonly (readonly Printable[])[] {
-  const head = columns.map(({ title }) => new Painted('dim', title) as Printable)
+  const head = columns.map(({ title }) => new PaintedText('dim', title) as Printable)
   const lines = [head, ...rows.map((row) => columns.map((column) => safely(column.of(row))))]
   const widths = widthsOf(columns, lines, width)
   return lines.map((cells) =>
@@ -33,10 +33,10 @@ export function tableLines<Row>(
   )
 }
 
-const textOf = (cell: Printable): string => (cell instanceof Painted ? cell.text : String(cell))
+const textOf = (cell: Printable): string => (cell instanceof PaintedText ? cell.text : String(cell))
 
 const mapped = (cell: Printable, act: (text: string) => string): Printable =>
-  cell instanceof Painted ? new Painted(cell.style, act(cell.text)) : act(String(cell))
+  cell instanceof PaintedText ? new PaintedText(cell.style, act(cell.text)) : act(String(cell))
 
 const safely = (cell: Printable): Printable => mapped(cell, safe)
 

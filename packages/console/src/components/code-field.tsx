@@ -17,7 +17,7 @@ export interface CodeFieldProps {
   readonly isTall?: boolean
 }
 
-interface Loaded {
+interface LoadedEditor {
   readonly open: typeof openCodeArea
   /** What the user had selected in the text area. Undefined: the focus was somewhere else. */
   readonly selected: TextRange | undefined
@@ -32,7 +32,7 @@ export function CodeField(props: CodeFieldProps) {
   const frame = useRef<HTMLDivElement>(null)
   const plain = useRef<HTMLTextAreaElement>(null)
   const area = useRef<CodeArea>(undefined)
-  const [loaded, setLoaded] = useState<Loaded>()
+  const [loaded, setLoaded] = useState<LoadedEditor>()
   const latest = useRef({ value, onChange })
   useLayoutEffect(() => {
     latest.current = { value, onChange }

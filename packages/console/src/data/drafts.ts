@@ -4,20 +4,20 @@ import { keep, kept } from './kept.ts'
 import type { PlanRequest } from './runs.ts'
 
 /** How a plan was made in this tab, so that it can be made again with other fields. */
-export interface Made {
+export interface PlanOrigin {
   readonly selection: PlanRequest['selection']
   readonly fields: PlanFields
 }
 
-export const keepMade = (id: string, made: Made): void => keep(`made-${id}`, made)
+export const keepMade = (id: string, made: PlanOrigin): void => keep(`made-${id}`, made)
 
 /** Returns how a plan was made. A plan of another tab is known only if it is of a group or of ids, and unchanged. */
-export function madeOf(run: Run): Made | undefined {
+export function madeOf(run: Run): PlanOrigin | undefined {
   const found = kept(`made-${run.id}`)
-  if (typeof found === 'object' && found !== null) return found as Made
+  if (typeof found === 'object' && found !== null) return found as PlanOrigin
   const selection = run.selection as Partial<Record<'group' | 'ids' | 'query', unknown>> | undefined
   if (run.isChanged || selection === undefined || selection.query !== undefined) return undefined
-  return { selection: selection as Made['selection'], fields: fieldsOf(run) }
+  return { selection: selection as PlanOrigin['selection'], fields: fieldsOf(run) }
 }
 
 /** The fields that the user has typed and not planned yet. */

@@ -2,7 +2,7 @@ import type { Group } from '@redrive/api'
 import { client } from './client.ts'
 import { refreshGroups } from './group-actions.ts'
 
-interface Given {
+interface ReasonAndKey {
   readonly reason: string
   readonly key: string
 }
@@ -11,7 +11,7 @@ interface Given {
 export async function mergeGroups(
   into: string,
   groups: readonly string[],
-  { reason, key }: Given,
+  { reason, key }: ReasonAndKey,
 ): Promise<Group> {
   const input = { params: { id: into }, body: { groups: [...groups], reason } }
   const merged = await client.call('mergeGroups', input, { idempotencyKey: key })
@@ -23,7 +23,7 @@ export async function mergeGroups(
 export async function unmergeGroup(
   id: string,
   from: string,
-  { reason, key }: Given,
+  { reason, key }: ReasonAndKey,
 ): Promise<Group> {
   const input = { params: { id }, body: { reason } }
   const separated = await client.call('unmergeGroup', input, { idempotencyKey: key })
@@ -45,7 +45,7 @@ export interface SplitProgress {
  */
 export async function splitGroup(
   id: string,
-  { filter, name, reason, key }: Given & { readonly filter: string; readonly name: string },
+  { filter, name, reason, key }: ReasonAndKey & { readonly filter: string; readonly name: string },
   progress: SplitProgress,
   onProgress: (progress: SplitProgress) => void,
 ): Promise<{ readonly group: Group; readonly moved: number }> {

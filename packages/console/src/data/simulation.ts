@@ -2,7 +2,7 @@ import { useEffect, useState } from 'react'
 import type {
   Goals,
   PolicyRow,
-  Simulated,
+  SimulationResult,
   SimulationReport,
   SimulationRequest,
 } from '../simulation/protocol.ts'
@@ -16,8 +16,8 @@ export interface Simulation {
     readonly goals: Goals
     readonly calmMs: number
   }
-  readonly own?: Simulated
-  readonly other?: Simulated
+  readonly own?: SimulationResult
+  readonly other?: SimulationResult
   readonly problem?: string
 }
 

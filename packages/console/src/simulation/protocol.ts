@@ -24,7 +24,7 @@ export interface Goals {
 }
 
 /** The result of one policy. */
-export interface Simulated {
+export interface SimulationResult {
   readonly title: string
   readonly attemptsPerMessage: number
   readonly falseDeadLetters: number
@@ -44,7 +44,7 @@ export type SimulationReport =
       readonly goals: Goals
       readonly calmMs: number
     }
-  | { readonly kind: 'own'; readonly result: Simulated }
-  | { readonly kind: 'other'; readonly result: Simulated }
+  | { readonly kind: 'own'; readonly result: SimulationResult }
+  | { readonly kind: 'other'; readonly result: SimulationResult }
   | { readonly kind: 'end' }
   | { readonly kind: 'problem'; readonly text: string }

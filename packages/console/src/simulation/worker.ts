@@ -3,7 +3,7 @@ import { type PolicyOptions, readPolicyOptions, resolvePolicy } from '@redrive/c
 import { type NamedPolicy, simulateOutage, TEXTBOOK, type Weather } from '@redrive/storm'
 import { CALM_MS, drainRatio, GOALS, TIMEOUT_MS } from '@redrive/storm/internal'
 import { policyRows } from '../words/policy-rows.ts'
-import type { Simulated, SimulationReport, SimulationRequest } from './protocol.ts'
+import type { SimulationResult, SimulationReport, SimulationRequest } from './protocol.ts'
 
 const report = (message: SimulationReport) => postMessage(message)
 
@@ -37,7 +37,10 @@ function optionsOf(text: string): PolicyOptions {
   return readPolicyOptions(parsed)
 }
 
-async function simulateOne({ title, policy }: NamedPolicy, weather: Weather): Promise<Simulated> {
+async function simulateOne(
+  { title, policy }: NamedPolicy,
+  weather: Weather,
+): Promise<SimulationResult> {
   const result = await simulateOutage({ ...weather, policy })
   const { attemptsPerMessage, falseDeadLetters, peak, load } = result
   return { title, attemptsPerMessage, falseDeadLetters, drainRatio: drainRatio(result), peak, load }

@@ -18,13 +18,13 @@ export const keepsNumbers = (text: string): boolean =>
 const numbersOf = (text: string) =>
   text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '').match(/-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g) ?? []
 
-export type Edited =
+export type EditedBody =
   | { readonly kind: 'same' }
   | { readonly kind: 'invalid'; readonly problem: string }
   | { readonly kind: 'changed'; readonly base64: string }
 
 /** Compares the edited text with the original. A body that was JSON must stay JSON. */
-export function editedBody(original: string, typed: string): Edited {
+export function editedBody(original: string, typed: string): EditedBody {
   const plain = withLineFeeds(typed)
   if ([original, prettyText(original)].some((text) => withLineFeeds(text) === plain))
     return { kind: 'same' }

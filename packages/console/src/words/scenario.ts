@@ -1,6 +1,6 @@
 import type { Weather } from '@redrive/storm'
 import type { COMPARED, OUTAGES } from '../address-values.ts'
-import type { Goals, Simulated, SimulationRequest } from '../simulation/protocol.ts'
+import type { Goals, SimulationResult, SimulationRequest } from '../simulation/protocol.ts'
 import { quoted } from './equivalents.ts'
 import { countText, highestOf, NBSP, percentText } from './numbers.ts'
 import { durationText } from './times.ts'
@@ -114,16 +114,21 @@ export function simulateCommand({ weather, policy, compare }: SimulationRequest)
 }
 
 /** Returns the highest number of calls in one second. */
-const highest = ({ load }: Simulated, fromS: number): string =>
+const highest = ({ load }: SimulationResult, fromS: number): string =>
   countText(highestOf(load.slice(fromS)))
 
 /** Returns the result as a sentence: the load of this policy, and of the other one. */
 export function simulationSentence(
   { weather }: SimulationRequest,
-  { own, other, calmMs }: { own: Simulated; other: Simulated | undefined; calmMs: number },
+  {
+    own,
+    other,
+    calmMs,
+  }: { own: SimulationResult; other: SimulationResult | undefined; calmMs: number },
 ): string {
   const fromS = calmMs / 1_000
-  const ends = (one: Simulated) => (one.drainRatio === undefined ? 'does not drain' : 'drains')
+  const ends = (one: SimulationResult) =>
+    one.drainRatio === undefined ? 'does not drain' : 'drains'
   const first = `From the start of an outage of ${spanText(weather.outageMs)}, this policy calls the dependency at most ${highest(own, fromS)} times per second and ${ends(own)}.`
   if (other === undefined) return first
   return `${first} The textbook policy reaches ${highest(other, fromS)} and ${ends(other)}.`
@@ -132,8 +137,8 @@ export function simulationSentence(
 export interface ResultRow {
   readonly name: string
   readonly goal: string
-  readonly value: (one: Simulated) => string
-  readonly isMet: (one: Simulated) => boolean
+  readonly value: (one: SimulationResult) => string
+  readonly isMet: (one: SimulationResult) => boolean
 }
 
 const times = (text: string) => `${text}${NBSP}×`
@@ -205,7 +210,7 @@ const AFTER_S = 120
 /** Returns the seconds that the chart shows: a little more than the slowest policy that drains. */
 export function shownSeconds(
   { weather }: SimulationRequest,
-  results: readonly Simulated[],
+  results: readonly SimulationResult[],
   calmMs: number,
 ): number {
   const drained = results.filter(({ drainRatio }) => drainRatio !== undefined)

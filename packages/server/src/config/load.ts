@@ -21,14 +21,14 @@ export interface LoadOptions {
   readonly cwd?: string
 }
 
-export interface Loaded {
+export interface LoadedConfig {
   /** Absolute path. */
   readonly file: string
   readonly config: Config
 }
 
 /** Finds, reads and checks the config and replaces its placeholders. Rejects with a list of every problem. */
-export async function loadConfig(options: LoadOptions = {}): Promise<Loaded> {
+export async function loadConfig(options: LoadOptions = {}): Promise<LoadedConfig> {
   const { env = process.env, cwd = process.cwd() } = options
   const file = findConfig({ ...options, env, cwd })
   return { file, config: readConfig(await rawOf(file), { env, cwd, from: basename(file) }) }

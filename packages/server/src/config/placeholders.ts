@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly cwd: string
 }
 
-export interface Filled {
+export interface FilledConfig {
   readonly value: unknown
   readonly problems: readonly Problem[]
 }
@@ -24,7 +24,7 @@ export interface Filled {
 const PLACEHOLDER = /\$\$\{|\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g
 
 /** Replaces `${NAME}` and `${NAME:-default}` in every text. Returns a problem for each missing value. */
-export function fillPlaceholders(value: unknown, surroundings: Surroundings): Filled {
+export function fillPlaceholders(value: unknown, surroundings: Surroundings): FilledConfig {
   const problems: Problem[] = []
   const fill = (one: unknown, path: Path): unknown => {
     if (typeof one === 'string') return fillText(one, path)

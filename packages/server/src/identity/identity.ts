@@ -78,7 +78,7 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
   async function callerOfCookie(
     secret: string | undefined,
     isPassive: boolean,
-  ): Promise<Found | undefined> {
+  ): Promise<FoundCaller | undefined> {
     if (secret === undefined || oidc === undefined) return undefined
     const session = await oidc.sessions.find(secret, isPassive)
     // With groups that are too old, the user must sign in again.
@@ -90,7 +90,7 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
     headers,
     cookies,
     isPassive = false,
-  }: Credentials): Promise<Found | undefined> {
+  }: Credentials): Promise<FoundCaller | undefined> {
     const token = bearerOf(headers)
     // An invalid token is rejected even if the request also has a valid session.
     if (token !== undefined) return found(await callerOfToken(pool, token, grantsNow, isPassive))
@@ -122,12 +122,12 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
 }
 
 /** A caller, and the CSRF token of its session. */
-interface Found {
+interface FoundCaller {
   readonly caller: Caller
   readonly csrf?: string
 }
 
-const found = (caller: Caller | undefined): Found | undefined =>
+const found = (caller: Caller | undefined): FoundCaller | undefined =>
   caller === undefined ? undefined : { caller }
 
 const oidcParts = (pool: Pool, oidc: OidcOptions) => ({

@@ -78,13 +78,13 @@ const notUndecided = () =>
     `Remove "status" from the filter, or use ${UNDECIDED.map((one) => `status:${one}`).join(' and ')}: other outcomes are already known.`,
   )
 
-interface Undecided {
+interface UndecidedPage {
   readonly messages: readonly { readonly id: string; readonly source: string }[]
   readonly hasMore: boolean
 }
 
 /** Reads all matching messages before one is changed, because a change removes it from its page. */
-async function undecided(catalog: Catalog, query: DeadLetterQuery): Promise<Undecided> {
+async function undecided(catalog: Catalog, query: DeadLetterQuery): Promise<UndecidedPage> {
   const messages: { readonly id: string; readonly source: string }[] = []
   let cursor: string | undefined
   do {

@@ -5,7 +5,7 @@ import { CLAIM, FINISH, RELEASE, RENEW } from './scripts.ts'
 import type { Server } from './server.ts'
 
 /** The result of one replay. A batch counts only failures of the sink, so they are separate from server failures. */
-export type Replayed =
+export type ReplayOutcome =
   | { readonly kind: 'sent' }
   /** It does not exist, or another process is sending it. */
   | { readonly kind: 'absent' }
@@ -24,7 +24,7 @@ export class Replayer {
   }
 
   /** Rejects only when the server does. */
-  async replay(id: string, send: SendAgain): Promise<Replayed> {
+  async replay(id: string, send: SendAgain): Promise<ReplayOutcome> {
     const token = randomUUID()
     const claimed = await this.#server.runOnClaim(CLAIM, id, id, token, this.#leaseMs)
     if (claimed === null) return { kind: 'absent' }

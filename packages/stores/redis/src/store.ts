@@ -15,7 +15,7 @@ import {
 } from '@redrive/runtime'
 import type { ResolvedOptions } from './options.ts'
 import { endBefore, idOf, timeText, rangeOf, savedAtOf, writeCursor } from './cursor.ts'
-import { type Replayed, Replayer } from './replay.ts'
+import { type ReplayOutcome, Replayer } from './replay.ts'
 import { CLEANUP, DELETE, GET, LIST, SAVE, STATS } from './scripts.ts'
 import { Server } from './server.ts'
 
@@ -33,7 +33,7 @@ export class RedisStore implements DeadLetterStore {
   readonly #server: Server
   readonly #replayer: Replayer
   /** Running sends. */
-  readonly #sending = new Set<Promise<Replayed>>()
+  readonly #sending = new Set<Promise<ReplayOutcome>>()
   #isClosed = false
 
   constructor(options: ResolvedOptions) {
@@ -135,7 +135,7 @@ export class RedisStore implements DeadLetterStore {
     await Promise.allSettled(this.#sending)
   }
 
-  async #replay(id: string, send: SendAgain): Promise<Replayed> {
+  async #replay(id: string, send: SendAgain): Promise<ReplayOutcome> {
     const replaying = this.#replayer.replay(id, send)
     this.#sending.add(replaying)
     try {

@@ -2,7 +2,7 @@ import { type RunnableTest, skipNow } from './runner.ts'
 import type { Scenario } from './scenario.ts'
 
 /** The end of a scenario that did not fail: it was played, or skipped for a reason. */
-export interface Played {
+export interface PlayedScenario {
   readonly skipped?: string
 }
 
@@ -16,7 +16,7 @@ export class Basics {
   /** Returns the test of a scenario, which is skipped once a basic one has failed. */
   guard(
     { name, isBasic }: Pick<Scenario, 'name' | 'isBasic'>,
-    play: () => Promise<Played>,
+    play: () => Promise<PlayedScenario>,
   ): RunnableTest {
     // No named parameter: jest would treat it as a callback and wait for its call.
     return async (...[context]: readonly unknown[]) => {

@@ -1,7 +1,7 @@
 import { type Duration, parseDuration } from '@redrive/core'
 import type { Awaitable, Capabilities } from '@redrive/runtime'
 import { withTimeout } from '@redrive/runtime/internal'
-import { Basics, type Played } from './basics.ts'
+import { Basics, type PlayedScenario } from './basics.ts'
 import { CALLING } from './calling.ts'
 import { CONFIRMING } from './confirming.ts'
 import { CONTROLLING } from './controlling.ts'
@@ -102,7 +102,7 @@ export function exerciseTransport<World extends TransportFixture>(
   const define = (
     scenario: Pick<Scenario, 'name' | 'isBasic' | 'isAlone'>,
     timeoutMs: number,
-    run: () => Promise<Played>,
+    run: () => Promise<PlayedScenario>,
   ) => {
     if (!isChosen(scenario.name)) return
     const reason = skipped.get(scenario.name)
@@ -161,7 +161,7 @@ async function play<World extends TransportFixture>(
   scenario: Scenario,
   { open, capabilities, restartBroker }: ExerciseOptions<World>,
   deadlineMs: number,
-): Promise<Played> {
+): Promise<PlayedScenario> {
   const playMs = deadlineMs * PLAY_DEADLINES
   const world = await inTime('open() of the world', open(), playMs)
   const skipped = scenario.needs === undefined ? undefined : world.cannot?.[scenario.needs]
@@ -199,7 +199,7 @@ async function stress<World extends TransportFixture>(
   scenarios: readonly Scenario[],
   options: ExerciseOptions<World>,
   deadlineMs: number,
-): Promise<Played> {
+): Promise<PlayedScenario> {
   const together = scenarios.filter((scenario) => scenario.isAlone === undefined)
   const runs = Array.from({ length: STRESS_TIMES }, () => together).flat()
   const problems: Error[] = []

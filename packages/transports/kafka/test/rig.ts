@@ -18,7 +18,7 @@ import {
 } from '../src/index.ts'
 import { EARLIEST, endsOf, LATEST } from '../src/consume/lag.ts'
 import { nameOf, type TopicPartition } from '../src/protocol/topic-partition.ts'
-import { type Committed, Offsets } from '../src/protocol/offsets.ts'
+import { type CommittedOffset, Offsets } from '../src/protocol/offsets.ts'
 import { closing, forgetIfOutdated, type KafkaProducer, producerOf } from '../src/producer.ts'
 import { messageOf } from '../src/publish.ts'
 import { Process } from './process.ts'
@@ -228,7 +228,7 @@ export class Rig {
   }
 
   /** Returns the commits of the group, by partition. */
-  async committed(topic: string = this.topic): Promise<readonly Committed[]> {
+  async committed(topic: string = this.topic): Promise<readonly CommittedOffset[]> {
     const topicPartitions = this.topicPartitions(topic)
     const committed = await new Offsets(this.#client, this.group).read(topicPartitions)
     return topicPartitions.map(

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { StartPositions } from '../src/consume/start-positions.ts'
 import type { Client } from '../src/protocol/client.ts'
-import type { Committed, Offsets } from '../src/protocol/offsets.ts'
+import type { CommittedOffset, Offsets } from '../src/protocol/offsets.ts'
 
 const FIRST = 5
 const END = 90
@@ -11,7 +11,7 @@ interface World {
   readonly from?: 'earliest' | 'latest'
   readonly partitions?: number
   /** The commits of the group, by partition. */
-  readonly committed?: Readonly<Record<number, Committed>>
+  readonly committed?: Readonly<Record<number, CommittedOffset>>
 }
 
 function positionsIn({ from = 'latest', partitions = 4, committed = {} }: World) {
@@ -20,7 +20,7 @@ function positionsIn({ from = 'latest', partitions = 4, committed = {} }: World)
   const client = {
     metadata: () => Promise.resolve({ topics: new Map([['orders', topic]]) }),
     metadataWithMissing: () => Promise.resolve({ topics: new Map([['orders', topic]]) }),
-    ask: (_: string, __: number, ___: number, ____: number, request: readonly Asked[]) =>
+    ask: (_: string, __: number, ___: number, ____: number, request: readonly OffsetRequest[]) =>
       Promise.resolve({ topics: request.map(answerTo) }),
     forget: () => undefined,
   }
@@ -42,12 +42,12 @@ function positionsIn({ from = 'latest', partitions = 4, committed = {} }: World)
   })
 }
 
-interface Asked {
+interface OffsetRequest {
   readonly name: string
   readonly partitions: readonly { readonly partitionIndex: number; readonly timestamp: bigint }[]
 }
 
-const answerTo = ({ name, partitions }: Asked) => ({
+const answerTo = ({ name, partitions }: OffsetRequest) => ({
   name,
   partitions: partitions.map(({ partitionIndex, timestamp }) => ({
     partitionIndex,
@@ -55,7 +55,7 @@ const answerTo = ({ name, partitions }: Asked) => ({
   })),
 })
 
-const commitOf = (id: string, partitions: number, offset = 20): Committed => ({
+const commitOf = (id: string, partitions: number, offset = 20): CommittedOffset => ({
   offset,
   metadata: `;;;;${id};${partitions}`,
 })
@@ -88,7 +88,7 @@ describe('the start of a partition without a commit', () => {
   })
 
   it('does not depend on commits of an earlier topic or of another client', async () => {
-    const other: Committed = { offset: 3, metadata: '' }
+    const other: CommittedOffset = { offset: 3, metadata: '' }
     const committed = { 0: commitOf('old', 1), 1: other }
     expect(await positionOf(3, { committed })).toMatchObject({ mark: END })
   })

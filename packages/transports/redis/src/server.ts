@@ -11,7 +11,7 @@ export const MAX_ENTRIES = 500
 const MANY = 1_000_000
 
 /** What a claim returned. */
-export interface Claimed {
+export interface ClaimResult {
   readonly entries: readonly Entry[]
   /** Number of entries that were trimmed before they were handled. */
   readonly trimmed: number
@@ -62,7 +62,7 @@ export class Member {
     await this.#run(DECLARE, [this.#options.group, ...starts])
   }
 
-  async claim({ count, leaseMs, known = MANY }: ClaimOptions): Promise<Claimed> {
+  async claim({ count, leaseMs, known = MANY }: ClaimOptions): Promise<ClaimResult> {
     const { retry, streams } = this.#options
     const keys = retry === undefined ? streams : [...streams, retry]
     const hasRetries = retry === undefined ? '0' : '1'

@@ -18,7 +18,7 @@ import { enactOn, retentionOf } from './enact.ts'
 import { Ends } from './ends.ts'
 import { type RedisStreamOptions, type ResolvedOptions, resolveOptions } from './options.ts'
 import { type TransportEvent, wrongType } from './reports.ts'
-import { type Claimed, MAX_ENTRIES, Member } from './server.ts'
+import { type ClaimResult, MAX_ENTRIES, Member } from './server.ts'
 import { type Topology, topologyOf } from './topology.ts'
 
 /** 5 ms after a claim without entries, then doubled. */
@@ -205,7 +205,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
     }
   }
 
-  #deliver({ entries, trimmed }: Claimed, claimedAt: number): void {
+  #deliver({ entries, trimmed }: ClaimResult, claimedAt: number): void {
     this.#reportTrimmed(trimmed)
     for (const entry of entries) {
       const delivery = toDelivery(this.source, entry, this.#options.body)

@@ -28,7 +28,7 @@ const WHY = 'skipped without REDRIVE_SQS_REAL=1, because they need an account of
 const PATIENT = { timeout: '2m' } as const
 const DELAY_MS = 2_000
 
-class Refused extends Error {}
+class Refusal extends Error {}
 
 describe.skipIf(!isReal)(`Amazon SQS, ${WHY}`, { timeout: 300_000 }, () => {
   const client = new SQSClient({})
@@ -70,11 +70,11 @@ describe.skipIf(!isReal)(`Amazon SQS, ${WHY}`, { timeout: 300_000 }, () => {
       sqs({ client, queue, wait: '1s' }),
       (_, { attempt }) => {
         runs.push(Date.now())
-        if (isBroken) throw attempt === 1 ? new Error('it broke') : new Refused('no customer')
+        if (isBroken) throw attempt === 1 ? new Error('it broke') : new Refusal('no customer')
       },
       {
         logger: 'off',
-        classify: [business(Refused)],
+        classify: [business(Refusal)],
         retry: { maxInlineDelay: 0, backoff: { kind: 'fixed', delay: DELAY_MS } },
       },
     )

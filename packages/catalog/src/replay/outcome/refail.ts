@@ -17,7 +17,7 @@ import {
 } from './statements.ts'
 
 /** The entries of a batch, split by whether they are replays that failed again. */
-export interface Refailed {
+export interface RefailSplit {
   /** Entries that are not a replay of this source. */
   readonly fresh: readonly DatedEntry[]
   /** Known dead letters that are open again, with their existing id and first failure time. */
@@ -42,7 +42,7 @@ export async function takeRefailed(
   run: RunSql,
   copy: Copy,
   { sourceId, entries, keys }: RefailedBatch,
-): Promise<Refailed> {
+): Promise<RefailSplit> {
   const { fresh, returned, mismatched } = await findReturned(run, sourceId, entries)
   if (returned.length === 0) return { fresh, again: [], left: [], mismatched }
   const comebacks = returned.map(({ message, item, letter }) => {

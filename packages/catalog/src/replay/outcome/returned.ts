@@ -34,7 +34,7 @@ export interface LetterRow {
 }
 
 /** A message that is a replay of a dead letter, and whose replay has no outcome yet. */
-export interface Returned<Message extends ReturnedMessage> {
+export interface ReturnedReplay<Message extends ReturnedMessage> {
   readonly message: Message
   readonly item: ItemRow
   readonly letter: LetterRow
@@ -44,7 +44,7 @@ export interface FoundReturned<Message extends ReturnedMessage> {
   /** Messages that are not a replay of this source. */
   readonly fresh: readonly Message[]
   /** One for each dead letter. */
-  readonly returned: readonly Returned<Message>[]
+  readonly returned: readonly ReturnedReplay<Message>[]
   /** Number of fresh messages with the replay id of a replay that they do not belong to. */
   readonly mismatched: number
 }
@@ -114,7 +114,7 @@ function sorted<Message extends ReturnedMessage>(
       : byReplay.get(replayIdIn(message.drained.delivery.replayId) ?? '')
   const byId = new Map(letters.map((letter) => [letter.id, letter]))
   const fresh: Message[] = []
-  const returned = new Map<string, Returned<Message>>()
+  const returned = new Map<string, ReturnedReplay<Message>>()
   let mismatched = 0
   for (const message of messages) {
     const item = itemOf(message)

@@ -209,7 +209,7 @@ export async function keeping<T>(
 }
 
 /** An item that is about to be published. */
-export interface Beginning {
+export interface BeginningItem {
   readonly place: number
   /** SHA-256 of its body, hex. */
   readonly content: string
@@ -222,7 +222,7 @@ export interface Beginning {
 export async function begin(
   pool: Pool,
   { runId, token }: Claim,
-  items: readonly Beginning[],
+  items: readonly BeginningItem[],
 ): Promise<ReadonlyMap<number, ReplayKey | null>> {
   if (items.length === 0) return new Map()
   const places = items.map(({ place }) => place)

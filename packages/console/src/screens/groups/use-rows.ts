@@ -1,7 +1,7 @@
 import type { Group } from '@redrive/api'
 import { useState } from 'react'
 
-interface Shown {
+interface ShownRows {
   readonly key: string
   readonly ids: readonly string[]
 }
@@ -11,7 +11,7 @@ interface Shown {
  * when the user asks for them. Groups that no longer match are removed.
  */
 export function useStableRows(groups: readonly Group[], key: string) {
-  const [shown, setShown] = useState<Shown>({ key: '', ids: [] })
+  const [shown, setShown] = useState<ShownRows>({ key: '', ids: [] })
   const isNewList = shown.key !== key && groups.length > 0
   const ids = isNewList ? groups.map(({ id }) => id) : shown.ids
   if (isNewList) setShown({ key, ids })

@@ -6,7 +6,7 @@ import { Mark } from '../../components/icon.tsx'
 import { Note } from '../../components/note.tsx'
 import { Peer } from '../../components/peer.tsx'
 import type { Simulation } from '../../data/simulation.ts'
-import type { Simulated, SimulationRequest } from '../../simulation/protocol.ts'
+import type { SimulationResult, SimulationRequest } from '../../simulation/protocol.ts'
 import { countText } from '../../words/numbers.ts'
 import { resultRows, type ResultRow, shownSeconds } from '../../words/scenario.ts'
 import { LoadChart, type LoadLine, LoadTable } from './load-chart.tsx'
@@ -89,8 +89,8 @@ interface LoadedProps {
   readonly chart: React.ReactNode
   readonly capacity: number
   readonly rows: readonly ResultRow[]
-  readonly own: Simulated
-  readonly other: Simulated | undefined
+  readonly own: SimulationResult
+  readonly other: SimulationResult | undefined
 }
 
 function Loaded(props: LoadedProps) {
@@ -166,7 +166,7 @@ function Loaded(props: LoadedProps) {
   )
 }
 
-const Value = ({ row, one }: { readonly row: ResultRow; readonly one: Simulated }) => {
+const Value = ({ row, one }: { readonly row: ResultRow; readonly one: SimulationResult }) => {
   const isMet = row.isMet(one)
   return (
     <td className="policy-goal">

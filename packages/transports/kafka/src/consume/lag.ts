@@ -4,7 +4,7 @@ import { existing } from '../declare.ts'
 import { isTimeRecord, type KafkaRecord } from '../delivery.ts'
 import { Fetcher, type Reading } from '../protocol/fetcher.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
-import type { Committed, Offsets } from '../protocol/offsets.ts'
+import type { CommittedOffset, Offsets } from '../protocol/offsets.ts'
 import type { Progress } from './progress.ts'
 
 export const EARLIEST: bigint = -2n
@@ -68,10 +68,10 @@ async function lagNow(
 
 /** Returns the commit of a partition; nothing when it belongs to an earlier topic of this name. */
 function commitIn(
-  committed: ReadonlyMap<string, Committed>,
+  committed: ReadonlyMap<string, CommittedOffset>,
   topicPartition: TopicPartition,
   topicId: string | undefined,
-): Committed {
+): CommittedOffset {
   const commit = committed.get(nameOf(topicPartition))
   const isValid = commit !== undefined && !isOfEarlierTopic(commit.metadata, topicId)
   return isValid ? commit : { offset: undefined, metadata: null }

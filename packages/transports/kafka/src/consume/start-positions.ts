@@ -1,5 +1,5 @@
 import { type Client, isMissing } from '../protocol/client.ts'
-import type { Committed, Offsets } from '../protocol/offsets.ts'
+import type { CommittedOffset, Offsets } from '../protocol/offsets.ts'
 import { nameOf, type TopicPartition } from '../protocol/topic-partition.ts'
 import { isOfEarlierTopic, topicIn, type TopicIdentity } from './crash-evidence.ts'
 import { EARLIEST, endsOf, LATEST } from './lag.ts'
@@ -25,7 +25,7 @@ export interface StartPositionsDeps {
   readonly from: (topic: string) => 'earliest' | 'latest'
 }
 
-const NOTHING_COMMITTED: Committed = { offset: undefined, metadata: null }
+const NOTHING_COMMITTED: CommittedOffset = { offset: undefined, metadata: null }
 
 /** Finds the positions at which partitions start: committed offsets, or the ends of the log. */
 export class StartPositions {
@@ -53,7 +53,7 @@ export class StartPositions {
 
   async #after(
     topicPartition: TopicPartition,
-    { offset, metadata }: Committed,
+    { offset, metadata }: CommittedOffset,
     topic: TopicIdentity | undefined,
   ): Promise<StartPosition> {
     if (offset === undefined) {

@@ -4,7 +4,7 @@ import type { Epoch } from './membership.ts'
 import { nameOf, type TopicPartition } from './topic-partition.ts'
 
 /** The commit of a group for a partition. */
-export interface Committed {
+export interface CommittedOffset {
   /** The committed offset; undefined when the group has committed nothing. */
   readonly offset: number | undefined
   readonly metadata: string | null
@@ -31,7 +31,9 @@ export class Offsets {
     this.#group = group
   }
 
-  async read(topicPartitions: readonly TopicPartition[]): Promise<ReadonlyMap<string, Committed>> {
+  async read(
+    topicPartitions: readonly TopicPartition[],
+  ): Promise<ReadonlyMap<string, CommittedOffset>> {
     const topics = [...grouped(topicPartitions)].map(([name, ofTopic]) => ({
       name,
       partitionIndexes: ofTopic.map(({ partition }) => partition),
@@ -41,7 +43,7 @@ export class Offsets {
     const { groups } = await this.#forgetOnError(
       this.#client.ask('OffsetFetch', node, [group], IS_STABLE),
     )
-    const committed = new Map<string, Committed>()
+    const committed = new Map<string, CommittedOffset>()
     for (const { name: topic, partitions } of groups[0]?.topics ?? []) {
       for (const { partitionIndex: partition, committedOffset, metadata } of partitions) {
         const offset = committedOffset === NOTHING ? undefined : Number(committedOffset)
