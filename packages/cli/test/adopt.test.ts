@@ -155,7 +155,7 @@ ${body}
       'counts attempts',
       'try {\nawait work()\nchannel.ack(message)\n} catch (error) {\nif (attempts > 5) channel.nack(message, false, false)\n}',
       '',
-      '8: The handler rejects the message under a condition of its own.',
+      '8: The handler rejects the message under a condition that Redrive cannot convert.',
     ],
     [
       'uses the fields of the delivery',
@@ -272,7 +272,7 @@ process.once('SIGTERM', async () => {
       '11: The handler passes the message to other code.',
     ],
     [
-      'commits by itself',
+      'commits offsets in its code',
       ['run({', 'run({ autoCommit: false,'],
       '9: run() has options other than eachMessage.',
     ],

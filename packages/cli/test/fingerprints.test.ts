@@ -54,9 +54,9 @@ describe('fingerprints test', () => {
       'acquirers: 1,962 open messages would move to "Declined"',
       `  1,204 from ${GROUP_A} acquirer elavon declined`,
       `  such as ${MESSAGE_A} acquirer elavon declined: do not honor`,
-      'No rule any more: 2 open messages would return to other groups',
+      'Removed rules: 2 open messages would return to other groups',
       'Compared 5,000 open messages. Nothing was changed.',
-      'The time ended before all were compared. Add --source to narrow it.',
+      'The server stopped before it compared all open messages. Add --source to compare fewer.',
       '',
     ])
   })

@@ -98,7 +98,11 @@ function reject(
     !mayRequeue(node) &&
     !keepTerminal(draft, condition.test, error.name)
   ) {
-    refuse(draft, node, 'The handler rejects the message under a condition of its own.')
+    refuse(
+      draft,
+      node,
+      'The handler rejects the message under a condition that Redrive cannot convert.',
+    )
   }
   draft.edits.push({ ...rangeOf(statement), text: `throw ${error.name}` })
 }

@@ -64,7 +64,7 @@ function shown(io: Io, options: VerifyOptions, verdict: AuditVerdict, staleMs: n
   } else if (isStale) {
     say(
       io,
-    )`Warning: the last checkpoint is old. If the server was running since, somebody removed the end of the file and of the chain.`
+    )`Warning: the last checkpoint is old. If the server was running since then, the end of the file and of the chain was removed.`
   }
   if (problems.length > 0) return EXIT.failure
   return isStale || lastCheckpointAt === undefined ? EXIT.warning : EXIT.ok

@@ -70,14 +70,15 @@ export async function testFingerprints(io: Io, options: TestOptions): Promise<Ex
 
 function previewOf(page: Page, { rules, examined, isComplete }: Preview): void {
   for (const { rule, group, count, from, examples } of rules) {
-    page.line`${bold(rule ?? 'No rule any more')}: ${counted(count, 'open message')} ${
+    page.line`${bold(rule ?? 'Removed rules')}: ${counted(count, 'open message')} ${
       group === undefined ? 'would return to other groups' : `would move to "${group}"`
     }`
     for (const one of from) page.line`  ${number(one.count)} from ${one.group} ${dim(one.title)}`
     for (const { id, message } of examples) page.line`  such as ${id} ${dim(message)}`
   }
   page.line`Compared ${counted(examined, 'open message')}. Nothing was changed.`
-  if (!isComplete) page.line`The time ended before all were compared. Add --source to narrow it.`
+  if (!isComplete)
+    page.line`The server stopped before it compared all open messages. Add --source to compare fewer.`
 }
 
 /** Moves open messages to the groups of the rules, in several requests. */
@@ -100,7 +101,7 @@ export async function applyFingerprints(io: Io, options: ApplyOptions): Promise<
     total.examined += done.output.examined
     cursor = done.output.nextCursor
     if (cursor !== undefined && isForPeople(options))
-      say(io)`Moved ${number(total.moved)} of ${number(total.examined)} compared; continuing.`
+      say(io)`So far ${counted(total.moved, 'message')} moved, ${number(total.examined)} compared.`
   } while (cursor !== undefined)
   print(io, options, {
     json: total,

@@ -65,6 +65,7 @@ function report(
     page.line`${number(unknown)} have an unknown outcome. Set it with: redrive set-outcome`
   if (setAside > 0)
     page.line`${number(setAside)} set-aside messages have a requested replay. Approve it, or withdraw it with: redrive set-aside reopen`
-  if (done < total) page.line`The command was interrupted or left some. Run it again to continue.`
+  if (done < total)
+    page.line`Not all of them are in the queue yet. Run the command again to continue.`
   page.line`The ingest of "${source}" is stopped. To start it again: redrive put-back ${source} --start-ingest`
 }

@@ -19,7 +19,7 @@ export async function listSessions(io: Io, options: CommonOptions): Promise<Exit
     json: answer,
     lines: answer.sessions,
     human: (page) => {
-      if (answer.sessions.length === 0) return page.line`Nobody is signed in.`
+      if (answer.sessions.length === 0) return page.line`No user is signed in.`
       page.table<Session>(
         [
           { title: 'SESSION', of: ({ id }) => bold(short(id)) },

@@ -9,7 +9,7 @@ import { type Printable, red } from '../text/painted.ts'
 import type { Column } from '../text/table.ts'
 
 export interface ListSourcesOptions extends CommonOptions {
-  /** Shows all columns. Default: those that fit into 80 characters. */
+  /** Shows all columns. Default: the columns that fit into 80 characters. */
   readonly wide?: boolean
 }
 

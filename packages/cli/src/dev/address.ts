@@ -4,9 +4,9 @@ import { filledAddress, PLACEHOLDER } from '../server/address.ts'
 
 /** An address of an option. */
 export interface Address {
-  /** For connections. */
+  /** The address for connections. */
   readonly url: string
-  /** For the config: with the placeholders, so that their values are in no file. */
+  /** The address for the config: with the placeholders, so that their values are in no file. */
   readonly text: string
 }
 

@@ -1,2 +1,2 @@
-/** What was started and how it stops, in the order of the starts. */
+/** The started programs and how they stop, in the order of their starts. */
 export type Started = { readonly what: string; readonly stop: () => Promise<unknown> }[]

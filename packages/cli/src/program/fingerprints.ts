@@ -33,7 +33,9 @@ export function addFingerprints(root: Command, run: BindAction): void {
       .command('apply')
       .description('move open dead letters to the groups of the rules of the server'),
   )
-    .addOption(several('-s, --source', 'in these sources (default: all that you may change)'))
+    .addOption(
+      several('-s, --source', 'in these sources (default: all sources that you may change)'),
+    )
     .option('--reason <text>', 'reason for the audit log; required')
     .action(
       run<ApplyOptions>(async (io, options) =>

@@ -246,7 +246,7 @@ function addTokens(token: Command, run: BindAction): void {
   changing(
     token
       .command('revoke <token>')
-      .description('revoke a token; administrators also those of others, by full id'),
+      .description('revoke a token; administrators can revoke tokens of other users by full id'),
   ).action(
     run(async (io, options, [id = '']) =>
       (await import('../commands/token.ts')).revokeToken(io, id, options),

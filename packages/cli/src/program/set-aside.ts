@@ -40,7 +40,7 @@ export function addSetAside(root: Command, run: BindAction): void {
       command.addOption(
         new Option(
           '--without-header <name>',
-          'leave out this header, for example one that is too large; may be repeated',
+          'leave out this header, for example because it is too large; may be repeated',
         ).argParser((one: string, before: string[] | undefined): string[] => [
           ...(before ?? []),
           one,

@@ -54,7 +54,10 @@ export function certificatesOf(
   return { ...read('ca', ca), ...read('cert', cert), ...read('key', key) }
 }
 
-/** The driver of PostgreSQL prefers the parameters of an address, for example one that checks no certificate. */
+/**
+ * The driver of PostgreSQL prefers the parameters of an address, for example a parameter that turns off the check of
+ * certificates.
+ */
 const sslParameterIn = (address: string): string | undefined =>
   [...(URL.parse(address)?.searchParams.keys() ?? [])].find((name) => name.startsWith('ssl'))
 

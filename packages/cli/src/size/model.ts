@@ -1,4 +1,4 @@
-/** What a deployment is given. */
+/** The load and the resources of a deployment. */
 export interface Load {
   readonly messagesPerDay: number
   /** Share of messages that become dead letters (0–1). */
@@ -47,7 +47,7 @@ const PEAK = 10
 const CONNECTIONS_OF_PROCESS = 15
 /** Default of PostgreSQL: `max_connections` (100) without those for administrators (3). */
 const CONNECTIONS_MAX = 97
-/** In a rollout of the Helm chart, each Deployment of two pods has a third one. */
+/** A third pod: a rollout of the Helm chart adds one to each Deployment of two pods. */
 const ROLLOUT = 1.5
 /** Sources with separate metrics; further ones are counted as `other`. */
 const METRIC_SOURCES = 500
