@@ -29,7 +29,7 @@ export interface Sealer {
   seal(bytes: Uint8Array, part: number): Buffer
 }
 
-/** The part number of the encoded headers and envelope. A part decrypts only with its own number. */
+/** The part number of the encoded headers and envelope. A part decrypts only with its number. */
 export const WIRE_PART = -1
 
 export function createEncryptor(outerKey: Uint8Array, id: string): Sealer {

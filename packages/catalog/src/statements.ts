@@ -8,7 +8,10 @@ with before as materialized (
 update redrive_catalog.dead_letter d set status = $2, version = d.version + 1, settled_at = clock_timestamp(), settled_by = $3
   from before b where d.id = any($1::uuid[]) and d.id = b.id returning d.group_id, b.status as was`
 
-/** Also locks the groups that these are merged into: the ingest locks them later, and the order of ids must be kept. */
+/**
+ * Locks the groups, and the groups that they are merged into: the ingest locks them later, and the order of ids must be
+ * kept.
+ */
 export const LOCK_GROUPS: string = `
 select from redrive_catalog.failure_group
   where id = any($1::uuid[] || array(select p.root_id from redrive_catalog.failure_group p
@@ -143,7 +146,7 @@ const DELETE_CHECKS = `
 delete from redrive_catalog.source_check where checked_at < now() - interval '1 day'`
 
 /** Statements that delete rows which are no longer needed. Each runs in its own transaction. */
-/** 30 days: someone who has copied a key can use it only for replays of that time. Each replay keeps its key. */
+/** 30 days: a copied key can be used only for replays of that time. Each replay keeps its key. */
 const ROTATE_REPLAY_KEY = `
 select redrive_catalog.rotate_replay_key()
   where (select max(created_at) from redrive_catalog.replay_key) < now() - interval '30 days'`

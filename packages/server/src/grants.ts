@@ -5,7 +5,7 @@ const NAME_BYTES = 63
 
 const SCHEMAS = ['redrive', 'redrive_catalog', 'redrive_server'] as const
 
-/** What the role must not do with single tables, although it may read and write the other ones. */
+/** Rights on single tables that the role must not have, although it may read and write the other tables. */
 const WITHHELD: Readonly<Record<string, string>> = {
   'redrive.migration': 'insert, update, delete',
   'redrive_catalog.migration': 'insert, update, delete',

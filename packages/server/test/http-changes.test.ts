@@ -314,7 +314,7 @@ describe('an approval', () => {
   })
 })
 
-describe('tokens of others', () => {
+describe('tokens of other users', () => {
   const body = { name: 'laptop', actions: ['view' as const], sources: ['orders'], days: 1 }
 
   test('are listed and revoked by administrators only', async () => {

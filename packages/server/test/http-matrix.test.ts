@@ -393,7 +393,8 @@ beforeAll(async () => {
   // Thousands of requests: more than the usual limit of a hook on a busy machine.
 }, 300_000)
 
-const named = ({ who, credential, source }: Cell) => `${who ?? 'nobody'}, ${credential}, ${source}`
+const named = ({ who, credential, source }: Cell) =>
+  `${who ?? 'anonymous'}, ${credential}, ${source}`
 const cellsOf = (operation: Operation) => CELLS.filter((cell) => cell.operation === operation)
 
 describe('every route, for every role, source and credential', () => {
@@ -424,13 +425,13 @@ describe('every route, for every role, source and credential', () => {
   })
 
   test('the table denies and allows every caller something', () => {
-    const byCaller = Object.groupBy(CELLS, ({ who }) => who ?? 'nobody')
+    const byCaller = Object.groupBy(CELLS, ({ who }) => who ?? 'anonymous')
     const statuses = Object.entries(byCaller).map(([who, cells]) => [
       who,
       [...new Set(cells.map(expected))].toSorted((a, b) => a - b),
     ])
     expect(Object.fromEntries(statuses)).toEqual({
-      nobody: [401],
+      anonymous: [401],
       viewer: [200, 400, 403, 404],
       operator: [200, 400, 403, 404],
       approver: [200, 400, 403, 404],

@@ -170,7 +170,7 @@ describe('texts of messages', () => {
     all = JSON.stringify({ export: lines, shown })
   })
 
-  test('contain no card number, address or secret header for anybody', () => {
+  test('contain no card number, address or secret header for any caller', () => {
     expect(all).toContain('card [hidden: card number] of [hidden: e-mail] declined')
     expect(all).toContain('see [hidden: card number]')
     expect(all).toContain(`{"export":[{"id":"${made.ids[0]}"`)

@@ -72,7 +72,7 @@ describe('original messages', () => {
     expect(outcomes).toEqual(['denied', 'denied', 'viewed', 'viewed', 'viewed'])
   })
 
-  test('are counted in turn, so that requests at the same moment do not reject each other', async () => {
+  test('are counted in turn, so that requests at the same time do not reject each other', async () => {
     const count: Audit['countUnmasked'] = (person, atMost) => audit.countUnmasked(person, atMost)
     const limit = { perHour: 3, count }
     const authorizer = new Authorizer(catalog, audit.write, () => Promise.resolve(), limit)

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { ROOT } from '@redrive/dev-support'
 import { METRICS } from '@redrive/telemetry'
 
-/** Returns the metrics of the runtime, and those that the server declares. */
+/** Returns the metrics of the runtime and of the server. */
 export function knownMetrics(): ReadonlySet<string> {
   const ofRuntime = Object.entries(METRICS).map(([name, { kind, unit }]) => {
     const suffix = `${unit === 's' ? '_seconds' : ''}${kind === 'counter' ? '_total' : ''}`

@@ -12,7 +12,7 @@ const SECOND = 1_000
 const GROUPS_MAX_AGE = 300 * SECOND
 /** The stated time in which a stream ends after its caller has lost the permission. */
 const STREAM_END = 10 * SECOND
-/** What is left of the maximum age when the user leaves. */
+/** The rest of the maximum age when the user leaves. */
 const LEFT = 6 * SECOND
 
 /** Returns what a `Browser` needs to use a server in another process. */
@@ -57,7 +57,7 @@ async function startServer() {
   return new ServerProcess(config, { port, roles: 'api' }).waitForOutput('"msg":"Serving ')
 }
 
-/** Requests of a credential, and the start of the last one that succeeded. */
+/** The requests of a credential, and the start of the last successful one. */
 function watched(url: string, headers: Readonly<Record<string, string>>) {
   const found = { isRefused: false, lastSuccess: 0 }
   const ask = async (): Promise<number> => {

@@ -240,7 +240,7 @@ describe('certificates of connections', () => {
     expect(reports()[1]).toContain('database.tls.ca: the file has no text in PEM')
   })
 
-  test('to PostgreSQL belong to a pool of their own, also with a known URL', async () => {
+  test('to PostgreSQL belong to a separate pool, also with a known URL', async () => {
     const other = new URL(url)
     other.searchParams.set('application_name', 'other')
     const { database } = configOf({ database: { url } })

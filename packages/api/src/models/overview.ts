@@ -12,7 +12,7 @@ const state = z
     status: sourceStatus.describe(
       '`connected`; `unreachable`: the broker does not respond; `missing_queue`: a queue or topic does not exist; `not_checked`: no server process has checked the source within a minute',
     ),
-    problem: z.string().optional().describe('What is wrong and what to do; absent if connected'),
+    problem: z.string().optional().describe('The problem and its remedy; absent if connected'),
     depth: count.optional().describe('Dead letters that wait in the broker'),
     lag: count.optional().describe('Messages that wait for the consumers'),
     processes: z

@@ -82,7 +82,7 @@ const BATCH = 500
 const BATCH_MAX = 5_000
 /** 14 days: the default retention of dead letters in brokers. */
 export const RETENTION_MS = 1_209_600_000
-/** 90 days: longer than a holiday and a quarter's freeze. Nobody has decided about these dead letters yet. */
+/** 90 days: longer than a holiday and a quarter's freeze. These dead letters still need a decision. */
 export const OPEN_RETENTION_MS = 7_776_000_000
 const MIB = 1_048_576
 const PAYLOAD_BYTES = 128 * MIB

@@ -37,7 +37,7 @@ export const storePayloads = (
     write: (to, { preview }, isFirst) => to.json(isFirst ? (preview ?? null) : null),
   })
 
-/** Columns of a table in addition to those that every table of payloads has. */
+/** Columns of a table beyond the common columns of all tables of payloads. */
 interface FurtherColumns<T> {
   readonly columns: number
   readonly write: (to: CopyWriter, message: T, isFirst: boolean) => void

@@ -63,7 +63,7 @@ export type Alert =
   | { readonly kind: 'depth'; readonly source: string; readonly depth: number }
   /** Messages that could not be catalogued as dead letters, and are neither replayed nor discarded. */
   | { readonly kind: 'set_aside'; readonly source: string; readonly count: number }
-  /** Confirmations or returned messages with the replay id of another message. Someone may be forging them. */
+  /** Confirmations or returned messages with the replay id of another message. They may be forged. */
   | { readonly kind: 'replay_mismatch'; readonly source: string; readonly count: number }
   | { readonly kind: 'age'; readonly source: string; readonly ageMs: number }
   | {

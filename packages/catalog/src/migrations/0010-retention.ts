@@ -4,7 +4,7 @@
  */
 const AS_OWNER = `security definer set search_path = pg_catalog, pg_temp`
 
-/** Keeps dead letters that still need a decision longer than settled ones, and counts those that expire soon. */
+/** Keeps dead letters that still need a decision longer than settled ones, and counts the ones expiring soon. */
 export const RETENTION: string = String.raw`
 alter table redrive_catalog.source
   add column open_retention interval not null default '90 days',

@@ -1,4 +1,4 @@
-/** Keys that sign replay ids, so that nobody can forge a confirmation or a failed copy of a replay. */
+/** Keys that sign replay ids. They prevent forged confirmations and forged failed copies of a replay. */
 export const REPLAY_KEYS: string = String.raw`
 create table redrive_catalog.replay_key (
   id integer generated always as identity primary key,

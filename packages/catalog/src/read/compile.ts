@@ -19,7 +19,7 @@ const COLUMNS = `d.id, d.group_id, d.source_id, d.status, d.class, d.reason, d.c
 const JOINS = `join redrive_catalog.source s on s.id = d.source_id
     left join redrive_catalog.failure_group g on g.id = d.group_id`
 
-/** Values of the joined tables. The group is the one that users see: it may contain merged groups. */
+/** Values of the joined tables. The group is the visible group: it may contain merged groups. */
 const JOINED = `s.name as source, ${HANDLER} as handler, coalesce(g.root_id, d.group_id) as root_id`
 
 const DEFAULT_STATUSES: readonly Status[] = ['open']

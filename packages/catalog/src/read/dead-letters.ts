@@ -121,7 +121,7 @@ async function previewed(run: RunSql, id: string): Promise<DeadLetterPreview | u
 
 interface SummaryRow {
   readonly id: string
-  /** The group that users see: the group of the dead letter, or the one that it is merged into. */
+  /** The visible group: the group of the dead letter, or the group that it is merged into. */
   readonly root_id: string
   readonly source: string
   readonly handler: string | null

@@ -60,7 +60,7 @@ export interface FailureGroup {
   readonly mergedInto: GroupMerge | undefined
   /** Groups of earlier signature rules with the same failures, at most 20. They keep their state, owner and comments. */
   readonly continues: readonly string[]
-  /** The group of later signature rules with the same failures. New dead letters are there. */
+  /** The group of later signature rules with the same failures. It gets the new dead letters. */
   readonly continuedIn: string | undefined
 }
 

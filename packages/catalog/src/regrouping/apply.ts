@@ -125,7 +125,7 @@ function readPosition(text: string): Position {
       return { scope, at: { at, id } }
     }
   } catch {
-    // Not a cursor. The error below says so.
+    // Not a cursor. The error below reports it.
   }
   const problem = 'cursor: expected "nextCursor" of the previous call'
   throw new RedriveError('POLICY_INVALID', problem, { problems: [problem] })

@@ -6,7 +6,7 @@ import { type LetterRow, type PlannedMove, readPage, type Scope, sourceScope } f
 import { readSplits } from './splits.ts'
 import { TITLES } from './statements.ts'
 
-/** What a rule would move. */
+/** The dead letters that a rule would move. */
 export interface RulePreview {
   /** Name of the rule. Undefined: no rule matches any more, so they return to the groups of their signatures. */
   readonly rule: string | undefined

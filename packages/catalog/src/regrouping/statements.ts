@@ -65,7 +65,7 @@ update redrive_catalog.failure_group set merged_into = null, root_id = null, mer
 
 /**
  * Returns the statement for the next open dead letters of a source, or of one group of it, newest first, with the values
- * that rules compare. The handler, the type of the error and the signature are the ones that the ingest used.
+ * that rules compare. The ingest used the same handler, type of the error and signature.
  */
 export const openLetters = (
   scope: 'source_id = s.id' | 'group_id = $5::uuid',

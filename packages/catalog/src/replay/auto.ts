@@ -57,7 +57,7 @@ export async function enableAutoReplay(
 interface StoredAutoReplay {
   /** The user who requested it. Undefined in rows of earlier releases. */
   readonly requestedBy?: string
-  /** The user who approved it. Recorded as the approver of every run. Undefined: nobody yet. */
+  /** The user who approved it. Recorded as the approver of every run. Undefined: not approved yet. */
   readonly by?: string
   readonly quietMs: number
   readonly ratePerSecond: number
@@ -74,7 +74,7 @@ function nextOf(
     stored !== null &&
     stored.quietMs === options.quietMs &&
     stored.ratePerSecond === options.ratePerSecond
-  // What is enabled already stays enabled.
+  // A source that is already enabled stays enabled.
   if (isSame && stored.by !== undefined) return stored
   const { requestedBy } = isSame ? stored : {}
   if (requestedBy === undefined || requestedBy === by) return { requestedBy: by, ...options }

@@ -23,8 +23,8 @@ const ID_LENGTH = 36
 
 /**
  * Returns the replay id that a message carries: the id, the id of the key, and a MAC over everything that the
- * replay belongs to. Consumers only return this text, so they need no key. The id alone is visible to everybody
- * who may look at a run; without the MAC, nobody can make a confirmation or a failed copy of the replay.
+ * replay belongs to. Consumers only return this text, so they need no key. All users who may look at a run see the id
+ * alone. Without the MAC, they cannot make a confirmation or a failed copy of the replay.
  */
 export function signedId(replay: PublishedReplay, key: ReplayKey): string {
   const { replayId, sourceId, deadLetterId, runId, content } = replay

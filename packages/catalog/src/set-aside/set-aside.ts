@@ -33,7 +33,7 @@ export interface SetAside {
   open(id: string): Promise<OpenSetAside | undefined>
   /**
    * Requests a replay of open messages to their origin. Nothing is published before `approve`. `withoutHeaders` names
-   * headers to leave out, for example one that is too large to publish. Default: none.
+   * headers to leave out, for example a header that is too large to publish. Default: none.
    */
   requestReplay(
     ids: readonly string[],

@@ -38,14 +38,14 @@ export function rejectedOf(
 ): RejectedMessage {
   const { id: messageId, bytes, cycle, headers } = drained.delivery
   const sha256 = sha256Of(bytes)
-  // With the headers: they may be all that two messages with the same id and body differ in.
+  // With the headers: two messages with the same id and body may differ only in these.
   const content = sha256Of(Buffer.concat([sha256, sha256Of(encodeAny(headers))]))
   const hash = identityHash({ source, messageId, cycle: cycle.number, sha256: content })
   const wire = encodeMessage(drained)
   return { drained, sha256, id: uuidOf(hash), wire, reason, explanation }
 }
 
-/** Stores messages whole and returns the ones that are new. A message that is stored already is not added again. */
+/** Stores messages whole and returns the new ones. A message that is already stored is not added again. */
 export async function storeSetAside(
   { run, copy }: { readonly run: RunSql; readonly copy: Copy },
   sourceId: number,

@@ -4,7 +4,7 @@ import { ask, type Reader } from '../read/sql.ts'
 import { MESSAGE_MAX, NAME_MAX, storable, storableOrNull } from '../text.ts'
 import { RECENT_CHECKS, STORE_CHECK } from './statements.ts'
 
-/** What a process found when it checked a source at its broker. */
+/** The result of a process that checked a source at its broker. */
 export interface SourceCheck {
   /** Name of the source. */
   readonly source: string

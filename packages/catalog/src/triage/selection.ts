@@ -19,7 +19,7 @@ import {
   selectItems,
 } from './statements.ts'
 
-/** What a selection is for. */
+/** The purpose of a selection. */
 export type SelectionAction = 'discard' | 'restore'
 
 export interface SelectionRequest {

@@ -43,7 +43,7 @@ select id::text, author, text, (extract(epoch from written_at) * 1000)::bigint::
   from (select * from redrive_catalog.comment where subject = $1::uuid order by id desc limit $2) c
   order by c.id`
 
-/** As text: a Date would lose the microseconds, and so miss rows of the last millisecond. */
+/** The time as text: a Date would lose the microseconds, and so miss rows of the last millisecond. */
 export const NOW: string = `
 select clock_timestamp()::text as now`
 

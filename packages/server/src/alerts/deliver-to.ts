@@ -28,7 +28,7 @@ type ActiveAlerts = ReadonlyMap<string, Alert>
 interface ClaimedAlert {
   readonly key: string
   readonly id: string
-  /** What was delivered when the alert began. */
+  /** The notification that was delivered when the alert began. */
   readonly content: AlertContent | null
   readonly startedAt: number
   readonly endedAt: number | null

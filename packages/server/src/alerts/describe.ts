@@ -7,7 +7,7 @@ import type { Reading } from '../reading/reading.ts'
 
 type Kind = Alert['kind']
 
-/** What people read about one kind of alert. */
+/** The texts of one kind of alert. */
 interface Description<One extends Alert> {
   readonly severity: AlertSeverity
   readonly summary: (alert: One, title: string | undefined) => string

@@ -5,7 +5,7 @@ import type { Caller } from '../access/caller.ts'
 export interface NewEntry {
   /** Undefined for an unknown caller, for example after a failed login. */
   readonly caller: Caller | undefined
-  /** Somebody with the config and access to the database acts for the caller. Default: the way of the caller. */
+  /** A person with the config and access to the database acts for the caller. Default: the way of the caller. */
   readonly via?: 'config'
   /** The operation of the API, or `login`, `logout` and the like. */
   readonly operation: string

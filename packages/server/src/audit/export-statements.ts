@@ -23,7 +23,7 @@ export const RELEASE_TARGET: string = `
 update redrive_server.audit_export set claim = null, claimed_until = null
 where target = $1 and claim = $2`
 
-/** A position after the end of the log is not one that the export has stored, so nothing counts as accepted. */
+/** The export cannot have stored a position after the end of the log, so nothing counts as accepted. */
 const ACCEPTED = 'case when done.sequence <= head.sequence then done.sequence else 0 end'
 
 /** Counts the entries that a target has not accepted, and the age of the oldest one. */

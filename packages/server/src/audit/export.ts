@@ -32,7 +32,7 @@ export interface ExportTarget {
   open(): Sink
 }
 
-/** What a target has not accepted yet. */
+/** The entries that a target has not accepted yet. */
 export interface ExportLag {
   readonly kind: ExportKind
   readonly entries: number

@@ -30,8 +30,8 @@ export interface VerifyAuditOptions {
  * - `head`: the last entry is not the last written entry.
  * - `signature`: a checkpoint has no valid signature of this key.
  * - `truncated`: the chain is shorter than at a checkpoint.
- * - `rewritten`: the chain has another hash than at a checkpoint.
- * - `checkpoint_missing`: a checkpoint names an earlier one that is not in the file.
+ * - `rewritten`: the hash of an entry differs from the hash in its checkpoint.
+ * - `checkpoint_missing`: a checkpoint names an earlier checkpoint that is not in the file.
  */
 export type AuditProblemKind =
   | 'altered'
@@ -120,7 +120,7 @@ async function verdictOf(
 const missingBefore = ({ sequence }: Checkpoint): AuditProblem => ({
   kind: 'checkpoint_missing',
   sequence,
-  detail: `A checkpoint before the one of entry ${sequence} was removed from the file.`,
+  detail: `A checkpoint before that of entry ${sequence} is missing in the file.`,
 })
 
 interface WalkResult {
@@ -184,7 +184,7 @@ function problemOf(
   }
   if (found === hash) return []
   if (found !== undefined) {
-    return at('rewritten', `Entry ${sequence} has another hash than at its checkpoint.`)
+    return at('rewritten', `The hash of entry ${sequence} differs from the hash in its checkpoint.`)
   }
   // Entries after a broken one are unknown, and the broken one is already reported.
   if (problem !== undefined && problem.kind !== 'head') return []

@@ -126,7 +126,7 @@ export const nats = z.strictObject({
     ),
   stream: text(255).describe('Stream that the dead letters came from'),
   consumer: text(255).describe(
-    'Consumer that gave them up, of Redrive or of another program. It gets replays',
+    'Consumer whose dead letters to read, of Redrive or of another program. It gets the replays',
   ),
   topology: z
     .enum(['declare', 'verify'], { error: "expected 'declare' or 'verify'" })
@@ -169,7 +169,7 @@ export const sqs = z.strictObject({
     .optional(),
   deadLetters: sqsQueue()
     .describe(
-      'Queue to drain: its name or its URL. Default: the one that the redrive policy of the queue names, else the one of Redrive',
+      'Queue to drain: its name or its URL. Default: the dead-letter queue in the redrive policy of the source, else that of Redrive',
     )
     .optional(),
   topology: z

@@ -148,7 +148,7 @@ export const configSchema = z.strictObject({
   approval: z
     .enum(['another_person', 'anyone'], { error: "expected 'another_person' or 'anyone'" })
     .describe(
-      "Who may approve a replay run. Default 'another_person': the planner cannot approve their own run",
+      "User who may approve a replay run. Default 'another_person': the planner cannot approve their own run",
     )
     .default('another_person'),
   approvalMaxPause: duration('1m', '90d')
@@ -177,7 +177,7 @@ export const configSchema = z.strictObject({
   retention: retention
     .describe('How long the catalog keeps data. A source can set its own `retention`')
     .prefault({}),
-  masking: masking.describe('What is hidden in every source').prefault({}),
+  masking: masking.describe('Values to hide in every source').prefault({}),
   limits: limits.describe('Limits of requests').prefault({}),
   metrics: metrics.describe('Prometheus metrics').prefault({}),
   shutdown: shutdown.describe('How the server stops').prefault({}),

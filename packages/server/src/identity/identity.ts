@@ -103,7 +103,7 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
       const { headers, origin } = credentials
       const known = await callerOfCredentials(credentials)
       if (known === undefined) return undefined
-      // A program can say that it is an agent, which only removes permissions.
+      // A program can declare that it is an agent, which only removes permissions.
       const isAgent = known.caller.isAgent || headers[AGENT_HEADER] !== undefined
       const caller = { ...known.caller, isAgent, ...(origin === undefined ? {} : { origin }) }
       if (known.csrf !== undefined) csrfTokens.set(caller, known.csrf)

@@ -32,7 +32,7 @@ function shortPart(value: unknown): unknown {
     : { characters: json.length, sha256 }
 }
 
-/** Returns the facts of moves between groups. An incomplete call is continued by another one, with its own entry. */
+/** Returns the facts of moves between groups. Another call continues an incomplete one, with a separate entry. */
 export const moveFacts = (done: {
   readonly moved: number
   readonly examined: number

@@ -20,7 +20,7 @@ export interface OperationDeps {
   readonly sealValue: SealValue
   readonly alertLimits: AlertLimits
   readonly reading: Reading
-  /** Who may approve a run. */
+  /** The users who may approve a run. */
   readonly approval: Approval
   /** Kind of the broker of each source in the config. */
   readonly brokers: ReadonlyMap<string, string>

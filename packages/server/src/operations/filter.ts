@@ -14,7 +14,7 @@ export function readFilter(text: string): DeadLetterFilter {
   return filter
 }
 
-/** Parses the filter of a selection. What is selected decides about the status. */
+/** Parses the filter of a selection. The purpose of the selection sets the status. */
 export function readSelectionFilter(text: string): DeadLetterFilter {
   const filter = readFilter(text)
   if (filter.statuses !== undefined) throw invalid(STATUS)

@@ -27,7 +27,7 @@ function shifts({ steps }: ResolvedMask, path: Steps): boolean {
 const canMatch = (mask: ResolvedMask, path: Steps) => !mask.isOptional && overlaps(mask, path)
 
 /**
- * Whether an operation could show a masked value, or a hidden body, to somebody who may not see it: it moves or copies
+ * Whether an operation could show a masked value, or a hidden body, to a user who may not see it: it moves or copies
  * the value to a place without a mask, moves it by a change of its list, or lets a mask match. A `test` needs the
  * permission in every source.
  */

@@ -38,7 +38,7 @@ export interface DeskOptions {
   readonly alertLimits?: AlertLimits
   /** Decides what people may read of messages. Default: no masks, all detectors. */
   readonly reading?: Reading
-  /** Who may approve a run, as the catalog is configured. Default: another person. */
+  /** The users who may approve a run, as configured in the catalog. Default: another person. */
   readonly approval?: Approval
   /** Kind of the broker of each source in the config. Default: none is known. */
   readonly brokers?: ReadonlyMap<string, string>

@@ -36,7 +36,7 @@ export async function setOutcomesByFilter(
     const ids = batch.map(({ id }) => id)
     const sources = [...new Set(batch.map(({ source }) => source))]
     const facts = { ...asked.facts, sources, count: ids.length, ids }
-    // Each batch is a transaction with its own entry: if a later one fails, the log has what was changed before.
+    // Each batch is a transaction with a separate entry: if a later one fails, the log has what was changed before.
     const done = await guard.mutate(
       { ...asked, ...omitUndefined({ source: only(sources) }), facts },
       () => catalog.replays.setOutcome(ids, { as, by: audited.caller.person }),

@@ -9,7 +9,7 @@ import {
 import { DETECTORS, type Detector } from '@redrive/api/enums'
 import { hiding } from '@redrive/core/internal'
 
-/** What people may not see of the messages of a source. */
+/** The parts of the messages of a source that are hidden from users. */
 export interface SourceMasks {
   readonly mask?: readonly (string | Mask)[] | undefined
   readonly maskHeaders?: readonly string[] | undefined

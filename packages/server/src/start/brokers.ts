@@ -63,7 +63,7 @@ export function watchBrokers(
     found.set(one.name, result)
     void keep(result)
   }
-  // The first ingest adds the source to the catalog, a moment after the first check.
+  // The first ingest adds the source to the catalog, shortly after the first check.
   const keep = async (result: SourceCheck) => {
     while (!isStopped && found.get(result.source) === result) {
       try {

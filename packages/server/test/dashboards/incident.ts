@@ -4,7 +4,7 @@ import type { Kind, Shop } from './shop.ts'
 
 /** Sent once each round: mostly good orders. */
 const ROUND: readonly Kind[] = [...Array.from({ length: 8 }, (): Kind => 'good'), 'flaky', 'flaky']
-/** Sent in the first rounds, so that their outcomes are there before the replay. */
+/** Sent in the first rounds, so that their outcomes exist before the replay. */
 const FAULTY: readonly Kind[] = ['declined', 'declined', 'wrong', 'stuck']
 /** 500 ms between rounds, and four times that number of seconds of load at the end. */
 const ROUND_MS = 500

@@ -97,8 +97,8 @@ interface ValidConfirmation {
 }
 
 /**
- * Returns the confirmations that belong to an item of this source, and the number of those that name an item but do
- * not belong to it. A confirmation without an item is ignored: retention may have deleted the run.
+ * Returns the confirmations that belong to an item of this source, and the number of confirmations that name an item
+ * but do not belong to it. A confirmation without an item is ignored: retention may have deleted the run.
  */
 function matched(
   name: string,

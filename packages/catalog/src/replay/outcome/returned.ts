@@ -130,10 +130,10 @@ function sorted<Message extends ReturnedMessage>(
 }
 
 /**
- * Whether the message is the one that was published: its body, and the signature of its replay id, which is bound to
+ * Whether the message equals the published message: its body, and the signature of its replay id, which is bound to
  * the source. Any other message must not replace the original and does not show that the replay failed. It must not
  * be dropped either, so it becomes a separate dead letter. The replay waits for its outcome and ends as unknown. A
- * message without a replay id was found by its own id and body, only among the items of its source.
+ * message without a replay id was found by its id and body, only among the items of its source.
  */
 const isPublished = (item: ItemRow, sourceId: number, message: ReturnedMessage) =>
   item.source_id === sourceId &&

@@ -14,7 +14,7 @@ export interface SignedItem {
   readonly secret: Buffer | null
 }
 
-/** Whether the replay id of a message is the one that was published with this item. */
+/** Whether the replay id of a message is the published id of this item. */
 export function isSignedBy(item: SignedItem, text: string): boolean {
   const { replay_id: replayId, dead_letter_id: deadLetterId, run_id: runId, content } = item
   // The plan of a changed body stores its hash, before anything is published.

@@ -1,4 +1,4 @@
-/** What the signed id of a replay is compared with. */
+/** The columns that the signed id of a replay is compared with. */
 const SIGNED = `i.replay_id, i.dead_letter_id, i.run_id, r.source_id, encode(i.content_sha256, 'hex') as content,
     i.publishes, i.key_id, (select k.secret from redrive_catalog.replay_key k where k.id = i.key_id) as secret`
 
@@ -23,7 +23,7 @@ update redrive_catalog.source set mismatches = mismatches + $2, mismatched_at = 
 export const LOCK_DEAD_LETTERS: string = `
 select from redrive_catalog.dead_letter where id = any($1::uuid[]) order by id for no key update`
 
-/** Locks items in the order in which a worker locks those that it has published. Otherwise the two could deadlock. */
+/** Locks items in the order in which a worker locks its published items. Otherwise the two could deadlock. */
 export const LOCK_ITEMS: string = `
 select from redrive_catalog.replay_item where replay_id = any($1::uuid[]) and ${HAS_REPLAY_ID}
   order by run_id, place for no key update`

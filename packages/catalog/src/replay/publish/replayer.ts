@@ -127,7 +127,7 @@ export class Replayer {
     const { pool } = this.#deps
     const one = this.#sources.get(name)
     if (one === undefined || (await this.#epoch.problem(pool)) !== undefined) return false
-    // Consumers and brokers are asked only if there is something to publish.
+    // Checks consumers and brokers only if a message waits to be published.
     if (!(await hasApproved(pool, name)) || (await troubleOf(one)) !== undefined) return false
     return publishOneSetAside(this.#deps, name, one.source)
   }
