@@ -1,4 +1,4 @@
-/** For packages of this repository; it can change in any version. */
+/** Exports for packages of this repository. They can change in any version. */
 export { allowProblem } from '@redrive/sinks/internal'
 export { isEmailAddress } from './channels/email.ts'
 export {

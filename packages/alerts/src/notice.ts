@@ -26,7 +26,7 @@ export interface AlertNotice {
   readonly runbook?: string
 }
 
-/** What is known about the cause. Texts of messages appear only in `error`. */
+/** The known facts about the cause. Texts of messages appear only in `error`. */
 export interface AlertFacts {
   /** Type of the message, when the producer names one. */
   readonly eventType?: string

@@ -1,4 +1,4 @@
-/** For packages of this repository; it can change in any version. */
+/** Exports for packages of this repository. They can change in any version. */
 export { shell } from './quote.ts'
 export { certificateHint } from './tls.ts'
 export { ALL_CHECKS, type CheckInfo } from './table.ts'

@@ -1,7 +1,7 @@
 import { SetMetadata } from '@nestjs/common'
 import type { ConsumeOptions, Handler } from '@redrive/runtime'
 
-/** What a handler consumes. The function `transport` of the module gets it. */
+/** The source of a handler. The function `transport` of the module gets it. */
 export interface RedriveSource {
   /** Name of the queue, topic or table. */
   readonly source: string
@@ -24,8 +24,8 @@ export type RedriveDecorator<Body, Tx> = <T extends Handler<Body, Tx>>(
 export const HANDLER = 'redrive:handler'
 
 /**
- * Makes a method of a provider the handler of a source. With a schema, the method must accept its output. Without
- * one, the type of the body is the one that the method states.
+ * Makes a method of a provider the handler of a source. With a schema, the method must accept its output. Without one,
+ * the method states the type of the body.
  */
 export function Redrive<Body = never, Tx = undefined>(
   options: RedriveHandlerOptions<Body, Tx>,

@@ -97,7 +97,7 @@ export function migrationSql(schema: SchemaMigrations): string {
  *
  * The checks read the catalog tables with a query. `to_regnamespace` and `create schema if not exists` use the
  * session's cache, which an advisory lock does not renew: after the wait they miss the schema that another process
- * created meanwhile. The checks also save a role that may not create from needing that privilege.
+ * created during it. The checks also save a role that may not create from needing that privilege.
  */
 const createLedger = ({ name }: SchemaInfo): string => `do $ledger$ begin
 ${SET_ALL}

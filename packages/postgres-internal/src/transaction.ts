@@ -59,7 +59,7 @@ const controlQuery = (text: string, timeoutMs: number | undefined): ControlQuery
   ...(timeoutMs === undefined ? {} : { query_timeout: timeoutMs }),
 })
 
-/** PostgreSQL answers the commit of an aborted transaction with a rollback, without an error. */
+/** PostgreSQL rolls back when the client commits an aborted transaction. It reports no error. */
 const notCommitted = () =>
   new Error(
     'The transaction was rolled back: a statement in it failed, and the error was ignored. Rethrow the error, or use a savepoint.',

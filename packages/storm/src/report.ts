@@ -52,7 +52,7 @@ export function shortcomings(result: StormResult): readonly string[] {
 /** The options of an outage that all compared policies share. */
 export type Weather = Omit<StormOptions, 'policy'>
 
-/** A little more than the slowest policy that drains. One that never drains is cut. */
+/** A little more than the slowest policy that drains. The graph of a policy that never drains is cut. */
 const SHOWN_SHARE = 1.15
 /** Seconds to show after the outage when no policy drains. */
 const AFTER_S = 120

@@ -125,7 +125,7 @@ export const METRICS: Readonly<Record<MetricName, MetricRow>> = {
   'redrive.retry.attempt':              { kind: 'counter', unit: '{retry}', labels: [...CONSUMER, 'class', 'where'], meaning: 'Scheduled retries; where: `process` or `broker`.' },
   'redrive.retry.success':              { kind: 'counter', unit: '{message}', labels: CONSUMER, meaning: 'Messages that were handled after at least one failed run.' },
   'redrive.retry.exhausted':            { kind: 'counter', unit: '{message}', labels: [...CONSUMER, 'reason'], meaning: 'Messages given up because a limit of attempts, runs or age was reached.' },
-  'redrive.retry.permanent_failure':    { kind: 'counter', unit: '{message}', labels: [...CONSUMER, 'class'], meaning: 'Messages given up at once because their failure is terminal.' },
+  'redrive.retry.permanent_failure':    { kind: 'counter', unit: '{message}', labels: [...CONSUMER, 'class'], meaning: 'Messages given up immediately because their failure is terminal.' },
   'redrive.retry.rate_limited':         { kind: 'counter', unit: '{retry}', labels: ['source'], meaning: 'Retries over the retry budget.' },
 
   // Dead letters.

@@ -1,2 +1,2 @@
-/** For packages of this repository; it can change in any version. */
+/** Exports for packages of this repository. They can change in any version. */
 export { type MemoryWorld, type MemoryWorldOptions, memoryFixture } from './memory-world.ts'

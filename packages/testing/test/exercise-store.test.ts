@@ -313,7 +313,7 @@ describe('exerciseStore', () => {
     expect(await failures(change)).toEqual(expect.arrayContaining([...expected]))
   })
 
-  it('has a broken store for every scenario, except for variants of others', () => {
+  it('has a broken store for every scenario, except for variants of other scenarios', () => {
     const covered = new Set(BREAKS.flatMap(([, , expected]) => expected))
     const names = [...collect(() => ({})).keys()]
     expect(names.filter((name) => !covered.has(name))).toEqual([

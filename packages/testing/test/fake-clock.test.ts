@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../src/index.ts'
 
 describe('FakeClock', () => {
-  it('does not move by itself', async () => {
+  it('does not move until the test advances it', async () => {
     const clock = new FakeClock({ now: 1_000 })
     const ran: number[] = []
     clock.after(5, () => ran.push(clock.now()))

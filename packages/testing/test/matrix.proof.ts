@@ -221,7 +221,7 @@ describe('bundlers', () => {
   }, 300_000)
 })
 
-/** Node has removed the types: webpack needs a loader for them, which is not a concern of ours. */
+/** Node has removed the types: webpack needs a loader for them, which this proof does not test. */
 const WEBPACK = `const { readFileSync, writeFileSync } = require('node:fs')
 const { stripTypeScriptTypes } = require('node:module')
 process.removeAllListeners('warning')

@@ -40,7 +40,7 @@ export class ActiveAlerts {
     this.#active.set(key, { ...active, endsAt, notice: { ...active.notice, facts } })
   }
 
-  /** Begins the states that hold and ends those that do not. Ends what was quiet for long enough. */
+  /** Begins the states that hold, and ends the others. Ends states that were quiet for long enough. */
   check(states: readonly Condition[], now: number): void {
     for (const state of states) this.#begin(state, now, { isState: true })
     const held = new Set(states.map(keyOf))

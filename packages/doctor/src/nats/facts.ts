@@ -6,7 +6,7 @@ export interface StreamFacts {
   readonly storage: 'file' | 'memory'
   readonly replicas: number
   readonly retention: 'limits' | 'interest' | 'workqueue'
-  /** What a full stream does: it deletes the oldest message, or rejects the new one. */
+  /** The reaction of a full stream: it deletes the oldest message, or rejects the new one. */
   readonly discard: 'old' | 'new'
   /** Limits; undefined when there is none. */
   readonly maxMessages: number | undefined

@@ -12,7 +12,7 @@ export interface RedisFacts {
   /** When the append-only file reaches the disk: `always`, `everysec` or `no`. */
   readonly appendFsync: string | undefined
   readonly evictionPolicy: string | undefined
-  /** In bytes. `most` is 0 without a limit. */
+  /** Sizes in bytes. `most` is 0 without a limit. */
   readonly memory: { readonly used: number; readonly most: number } | undefined
   /** Writes to the disk that failed: `snapshot` or `append-only file`. */
   readonly failedWrites: readonly string[]

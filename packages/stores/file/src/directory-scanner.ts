@@ -116,7 +116,7 @@ export class DirectoryScanner {
     }
   }
 
-  /** Drops segments without a file, except those that we started during the listing: it may lack them. */
+  /** Drops segments without a file, except segments that this process started during the listing: it may lack them. */
   #dropMissing(day: string, names: ReadonlySet<string>, startedAt: number): void {
     for (const segment of [...this.#entries.segments.values()]) {
       if (!segment.id.startsWith(`${day}/`) || segment.madeAt >= startedAt) continue

@@ -450,7 +450,7 @@ describe('two processes', () => {
     expect((await store.stats()).count).toBe(1)
   })
 
-  it('do not wait forever for one that crashed while it was sending', async () => {
+  it('do not wait forever for a process that crashed while it was sending', async () => {
     const place = await madePlace({ lease: '1s' })
     const dying = place.store()
     await dying.save(deadLetter('a'))

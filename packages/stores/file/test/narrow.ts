@@ -1,5 +1,5 @@
 // node --conditions=@redrive/source narrow.ts DIRECTORY
-// Runs where files may not grow beyond a size: saves a few, one that does not fit, and a few more.
+// Runs where files may not grow beyond a size: saves a few, one too large to fit, and a few more.
 import { isRedriveError } from '@redrive/core'
 import { fileStore } from '../src/index.ts'
 import { deadLetter } from './place.ts'

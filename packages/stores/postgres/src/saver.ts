@@ -18,7 +18,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** Saves dead letters. Those that arrive during a statement share the next one. */
+/** Saves dead letters. Dead letters that arrive during a statement share the next one. */
 export class Saver {
   readonly #options: ResolvedOptions
   readonly #query: Query

@@ -6,7 +6,7 @@ on conflict (store, id) do update set saved_at = excluded.saved_at, sink = exclu
   class = excluded.class, job = excluded.job, bytes = excluded.bytes, content = excluded.content,
   version = nextval('redrive_store.version')`
 
-/** Counts at most as many as allowed. Those that the batch replaces need no room. */
+/** Counts at most as many as allowed. Replaced rows need no room. */
 export const COUNT_OTHERS: string = `
 select count(*) from (
   select from redrive_store.dead_letter where store = $1 and id <> all($2::text[]) limit $3

@@ -117,7 +117,7 @@ export class RedisWorld implements StoreFixture {
   }
 }
 
-/** Reads everything at one moment: a client that reconnects sends its unanswered commands again meanwhile. */
+/** Reads everything in one request: between two, a client that reconnects sends its unanswered commands again. */
 const READ_ALL = `return {
   redis.call('ZRANGE', KEYS[1], 0, -1), redis.call('ZRANGE', KEYS[2], 0, -1),
   redis.call('HKEYS', KEYS[3]), redis.call('HKEYS', KEYS[4]), redis.call('HVALS', KEYS[4]),

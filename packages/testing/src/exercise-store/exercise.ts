@@ -45,7 +45,7 @@ const SCENARIOS: readonly StoreScenario[] = [
   ...SURVIVING,
 ]
 const DEADLINE_MS = 30_000
-/** A scenario has several waits, each with its own deadline. */
+/** A scenario has several waits, each with a separate deadline. */
 const TEST_DEADLINES = 4
 
 /**

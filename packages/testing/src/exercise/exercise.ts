@@ -66,7 +66,7 @@ const SCENARIOS: readonly Scenario[] = [
   ...CRASHING,
 ]
 const DEADLINE_MS = 30_000
-/** A scenario has several waits, each with its own deadline. */
+/** A scenario has several waits, each with a separate deadline. */
 const TEST_DEADLINES = 10
 /** Fewer: a call that hangs must fail with its evidence before the runner times out. */
 const PLAY_DEADLINES = 7

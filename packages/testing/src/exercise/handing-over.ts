@@ -14,7 +14,7 @@ const SIGNAL_MS = 100
 const RETRY_MS = 15_000
 const IN_LANE = 3
 
-/** What the handlers of both consumers did. */
+/** The record of the handlers of both consumers. */
 class Runs {
   readonly #now: () => number
   readonly #alive = new Set<string>()
@@ -97,7 +97,7 @@ async function handOver(context: ScenarioContext): Promise<void> {
   const before = runs.ids.length
   await context.consume(runs.handlerOf('second', failing), options)
   await context.within('the broker takes the messages back', world.stealOwnership(first))
-  await context.until('the handlers of the first consumer are told to end', () => {
+  await context.until('the signals of the handlers of the first consumer fire', () => {
     return runs.abortedAt.size === held
   })
   for (const [id, abortedAt] of runs.abortedAt) {

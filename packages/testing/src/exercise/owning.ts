@@ -76,7 +76,7 @@ async function lossIsReported(context: ScenarioContext): Promise<void> {
   await context.places({ backlog: 0, deadLetters: 0 })
 }
 
-/** A lost run is told to end. Only the next owner retries or settles the message. */
+/** The signal of a lost run fires. Only the next owner retries or settles the message. */
 async function lostRunEnds(context: ScenarioContext): Promise<void> {
   const world = context.having('stealOwnership')
   const transport = context.transport()
@@ -217,7 +217,7 @@ export const OWNING: readonly Scenario[] = [
     needs: 'stealOwnership',
   },
   {
-    name: 'a handler whose delivery the broker takes back is told to end, and only the next owner settles it',
+    name: 'the signal of a handler fires when the broker takes its delivery back, and only the next owner settles it',
     play: lostRunEnds,
     needs: 'stealOwnership',
   },

@@ -73,7 +73,7 @@ export class ScenarioContext extends Polling {
     return receiver
   }
 
-  /** Starts a consumer. Every guard is off, except those that the scenario sets. */
+  /** Starts a consumer. Every guard is off, except the guards of the scenario. */
   async consume<Tx = undefined>(
     handler: Handler<unknown, Tx>,
     options: ConsumeOptions<unknown, Tx> = {},

@@ -21,9 +21,8 @@ export type TransportFault =
    * The process crashes halfway through its first hand-off, or while it settles its first replay. One
    * request to the broker has taken effect (copy or confirmation stored, or original released), the
    * other is never sent. Add the fault where the client library sends both, for example around `publish`
-   * and `ack` of the channels. The suite must detect a transport that releases first as well as one that
-   * copies first. A hand-off in one request (`atomicHandOff`) cannot crash halfway; there it crashes
-   * directly after the request.
+   * and `ack` of the channels. The suite must detect both orders: a transport may release first or copy first. A
+   * hand-off in one request (`atomicHandOff`) cannot crash halfway; there it crashes directly after the request.
    */
   | 'dies_halfway'
   /**

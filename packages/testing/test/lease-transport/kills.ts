@@ -21,7 +21,7 @@ export const KILLS: Readonly<Record<Mistake, Kill>> = {
     scenario: 'a delivery that the broker takes back is reported as lost',
     cause: /^receiver\.lost\(\) is called for the delivery that the broker took back/,
     also: [
-      'a handler whose delivery the broker takes back is told to end, and only the next owner settles it',
+      'the signal of a handler fires when the broker takes its delivery back, and only the next owner settles it',
       'the next owner runs a message once and in its order, also while the last owner runs it for 20 s',
     ],
   },

@@ -197,7 +197,7 @@ export class LeaseStore {
     })
   }
 
-  /** Removes the records, or makes them available again. Ignores those that another plane holds now. */
+  /** Removes the records, or makes them available again. Ignores records that another plane holds now. */
   endDrain<T>(all: Kept<T>[], taken: readonly Kept<T>[], isReleased: boolean): void {
     for (const { token, record } of taken) {
       const index = all.findIndex((one) =>

@@ -20,13 +20,13 @@ export function refuseLongNames({ topic, group, retries, deadLetters, replayed }
 
 /** The fields in which the clients report why the broker did not create a topic. */
 interface ClientError {
-  /** In `@platformatic/kafka`. */
+  /** Property in `@platformatic/kafka`. */
   readonly errors?: readonly unknown[]
   readonly response?: { readonly topics?: readonly Named[]; readonly results?: readonly Named[] }
   readonly apiId?: string
   readonly serverErrorMessage?: string | null
   readonly path?: string
-  /** In kafkajs. */
+  /** Property in kafkajs. */
   readonly topic?: string
   readonly type?: string
   /** Whether kafkajs would repeat the request: the topic may exist soon. */

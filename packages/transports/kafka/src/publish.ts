@@ -94,7 +94,7 @@ export class Publisher {
 
   /** Returns the leader if it is known. The client library finds the right broker in any case. */
   #leaderOf({ topic, partition }: TopicPartition): number {
-    // Unknown for a new producer: its first request goes out alone, and initialises it.
+    // Unknown for a new producer: its first request is sent alone, and initialises it.
     const topics = this.#producer?.currentMetadata?.topics
     return topics?.get(topic)?.partitions[partition]?.leader ?? NO_LEADER
   }

@@ -173,7 +173,7 @@ function finish({ partition, record, resolve }: PendingHandOff): void {
 }
 
 const NOT_POSSIBLE =
-  'The partition is being revoked, or too many unfinished records before this one leave no room in the commit to mark it as finished.'
+  'The partition is being revoked, or the commit has no room for this record because too many records before it are unfinished.'
 
 /** Returns whether the commit has room to mark the record as finished. Without the mark, the record would run again in addition to its copy. */
 function fitsIntoCommit({ progress }: Partition, { offset }: KafkaRecord): boolean {

@@ -100,7 +100,7 @@ describe('assigning partitions', () => {
     ])
   })
 
-  it('assigns the topics of all members, also those that the leader does not consume', () => {
+  it('assigns the topics of all members, also topics that the leader does not consume', () => {
     const topics = { orders: 3, invoices: 2, shared: 4 }
     const topicsOf = { a: ['orders', 'shared'], b: ['invoices', 'shared'], c: ['invoices'] }
     const owned = settled(['a', 'b', 'c'], topics, NOBODY, { topicsOf })

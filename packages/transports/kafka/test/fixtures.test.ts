@@ -12,7 +12,7 @@ interface Stored {
   readonly headers: readonly (readonly [name: string, value: Bytes])[]
 }
 
-/** test/fixtures/README.md says how each file was made. */
+/** test/fixtures/README.md describes how each file was made. */
 function fixture(name: string): Required<Omit<SentRecord, 'partition'>> {
   const path = new URL(`fixtures/${name}.json`, import.meta.url)
   const { key, value, headers } = JSON.parse(readFileSync(path, 'utf8')) as Stored

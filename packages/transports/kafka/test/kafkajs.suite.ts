@@ -58,7 +58,7 @@ export function consumingWithKafkaJs(brokers: readonly string[]): void {
   const on = (test: (rig: Rig) => Promise<void>, partitions = 1) =>
     onRig(brokers, test, { partitions })
 
-  /** An application with its own client. */
+  /** An application with a client that it created. */
   async function start(
     rig: Rig,
     handle: Handle,

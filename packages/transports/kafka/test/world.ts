@@ -130,7 +130,7 @@ export async function kafkaWorld(
     send: (message) => sendTo(producer, topic, message),
     async backlog() {
       const alive = [...processes].filter(([, { process }]) => process.isAlive)
-      // One that dies while it commits never answers.
+      // A member that dies while it commits never responds.
       await Promise.all(
         alive.map(([one, { process }]) => Promise.race([one.committed(), process.death])),
       )

@@ -62,7 +62,7 @@ export class MemorySource implements DeadLetterSource {
     await this.#connection.publish(origin, message, 0)
   }
 
-  /** Stores dead letters in the queues that they were drained from, as they were there. */
+  /** Stores dead letters in the queues that they were drained from, unchanged. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     const messages = deadLetters.map(putBackOf)
     for (const { queue, message } of messages) await this.#connection.publish(queue, message, 0)

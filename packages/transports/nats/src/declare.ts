@@ -57,7 +57,7 @@ export async function declareForConsumer(
   return { fresh: limitsOf(consumer), retries: limitsOf(retry) }
 }
 
-/** What a control plane reads. */
+/** The streams and limits that a control plane reads. */
 export interface DeclaredSource {
   readonly deadLetters: PullLimits
   readonly confirmations: PullLimits

@@ -46,7 +46,7 @@ export function toDelivery(source: string, message: Msg): NatsDelivery {
   return { ...contentOf(source, message, place), message, place }
 }
 
-/** What a message contains, without the data that acknowledges it. */
+/** The content of a message, without the data that acknowledges it. */
 export interface StoredMessage {
   readonly subject: string
   readonly data: Uint8Array

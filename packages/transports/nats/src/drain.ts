@@ -10,10 +10,10 @@ export interface TakeOptions extends PulledConsumer {
   readonly confirmTimeoutMs: number
 }
 
-/** 100 ms: messages that are stored arrive at once. */
+/** 100 ms: stored messages arrive immediately. */
 const WAIT_MS = 100
 
-/** Messages that this control plane holds until it releases or abandons them. Their leases are renewed meanwhile. */
+/** Messages that this control plane holds until it releases or abandons them. It renews their leases for this time. */
 export class Batch {
   readonly messages: readonly Msg[]
   readonly #options: TakeOptions
@@ -81,6 +81,6 @@ const unreachable = (cause: Error) =>
 const lostBeforeRelease = (stream: string, cause: unknown) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${stream}: the server did not confirm the release of all messages. Redrive reads the ones that are still in the stream again.`,
+    `${stream}: the server did not confirm the release of all messages. Redrive reads the remaining messages again.`,
     { cause },
   )

@@ -16,7 +16,7 @@ export interface ForeignDeath {
   readonly sequence: number
   readonly deliveries: number
   readonly reason: 'max_deliver' | 'terminated'
-  /** What the consumer stated when it ended the message. */
+  /** The reason that the consumer stated when it ended the message. */
   readonly text: string | undefined
   /** Epoch ms, by the clock of the server. */
   readonly at: number
@@ -59,7 +59,7 @@ function parse({ data }: Pick<Msg, 'data'>): Readonly<Record<string, unknown>> {
   }
 }
 
-/** What the server writes when a message is no longer in its stream, and a consumer has not acknowledged it. */
+/** The reason that the server writes when a message left its stream before a consumer acknowledged it. */
 const REMOVED = 'Unacknowledged message was deleted'
 
 /**

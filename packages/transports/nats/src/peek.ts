@@ -7,7 +7,7 @@ import { readOwner } from './owner.ts'
 import { readDeadLetter } from './read.ts'
 import { DEAD_LETTERS, type Topology, topologyOf } from './topology.ts'
 
-/** Reads the dead letters of a consumer without a consumer of its own: the server creates, counts and removes nothing. */
+/** Reads the dead letters of a consumer without another consumer: the server creates, counts and removes nothing. */
 export interface NatsPeek {
   /** Returns the next dead letters, at most `limit`. A later call continues after them. */
   read(limit: number): Promise<readonly DrainedDeadLetter[]>

@@ -47,7 +47,7 @@ export async function acknowledge(
 }
 
 const ENCODER = new TextEncoder()
-/** What a consumer answers: the message is done, or the server may deliver it again immediately. */
+/** The responses of a consumer: the message is done, or the server may deliver it again immediately. */
 type Answer = '+ACK' | '-NAK'
 const ANSWERS: Readonly<Record<Answer, Uint8Array>> = {
   '+ACK': ENCODER.encode('+ACK'),

@@ -40,7 +40,7 @@ export function checkConsumer({ stream, consumer }: Topology, { config }: Consum
   if (config.deliver_subject !== undefined)
     throw mismatch(
       `${name} is a push consumer.`,
-      'Use another name; Redrive creates a pull consumer.',
+      'Use another name: Redrive then creates a pull consumer.',
     )
   if (config.ack_policy !== AckPolicy.Explicit)
     throw mismatch(
@@ -54,7 +54,7 @@ export function checkConsumer({ stream, consumer }: Topology, { config }: Consum
     )
   if ((config.max_deliver ?? -1) > 0)
     throw mismatch(
-      `${name} has max_deliver ${config.max_deliver}: after it, the server delivers a message no more, and it stays in the stream.`,
+      `${name} has max_deliver ${config.max_deliver}: after these deliveries, the server keeps a message in the stream and delivers it no more.`,
       `Remove the limit: ${edit} --max-deliver=-1`,
     )
   if (config.headers_only === true)
@@ -65,7 +65,7 @@ export function checkConsumer({ stream, consumer }: Topology, { config }: Consum
   if ((config.priority_groups ?? []).length > 0)
     throw mismatch(
       `${name} has priority groups, and delivers no messages to requests without a group.`,
-      'Use another name; Redrive creates a consumer without groups.',
+      'Use another name: Redrive then creates a consumer without groups.',
     )
 }
 

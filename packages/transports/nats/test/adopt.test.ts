@@ -52,7 +52,7 @@ describe.concurrent('an existing stream', () => {
     }
     expect(await refused('limited', { max_deliver: 3 })).toMatchObject({
       code: 'TOPOLOGY_MISMATCH',
-      message: `Consumer "limited" of stream "${stream}" has max_deliver 3: after it, the server delivers a message no more, and it stays in the stream. Remove the limit: nats consumer edit ${stream} limited --max-deliver=-1`,
+      message: `Consumer "limited" of stream "${stream}" has max_deliver 3: after these deliveries, the server keeps a message in the stream and delivers it no more. Remove the limit: nats consumer edit ${stream} limited --max-deliver=-1`,
     })
     expect((await refused('slow', { backoff: [1e9], max_deliver: 2 })).message).toContain('backoff')
     expect((await refused('silent', { ack_policy: AckPolicy.All })).message).toContain('explicit')

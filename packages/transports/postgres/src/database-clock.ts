@@ -2,7 +2,7 @@ import { systemClock } from '@redrive/runtime'
 
 /**
  * The difference between the clock of the database and the clock of this process. The process decides with its
- * clock, and the database stores times of its own clock. The transport converts them.
+ * clock, and the database stores times of the other clock. The transport converts them.
  */
 export class DatabaseClock {
   /** Milliseconds to add to a time of this process. */

@@ -183,8 +183,8 @@ async function endedOf<T>(runs: ReadonlyMap<T, Promise<void>>): Promise<Readonly
 }
 
 /**
- * Removes the first message and those that may share its transaction: of the same consumer, each key once. A message
- * whose attempt ended while it waited is rejected.
+ * Removes the first message and the messages that may share its transaction: of the same consumer, each key once. A
+ * message whose attempt ended while it waited is rejected.
  */
 function takeBatch<Tx>(waiting: WaitingMessage<Tx>[], size: number): readonly WaitingMessage<Tx>[] {
   const keys = new Set<string>()

@@ -202,7 +202,7 @@ export async function handledKeys(
 }
 
 /**
- * Throws when the transaction is aborted. After a failed statement, PostgreSQL answers a commit with a rollback,
+ * Throws when the transaction is aborted. After a failed statement, PostgreSQL responds to a commit with a rollback,
  * and some clients treat this as success. A handler that ignored the failure must not count as successful.
  */
 async function assertCommittable(tx: Queryable): Promise<void> {

@@ -107,7 +107,7 @@ async function verifyDaysAhead(tables: Tables): Promise<void> {
   if (Number(days) > MIN_DAYS_AHEAD) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The outbox has partitions for ${Number(days) - 1} days after today only. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "${tables.schema}.outbox", then run maintain().`,
+    `The outbox has partitions only until ${Number(days) - 1} days from today. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "${tables.schema}.outbox", then run maintain().`,
   )
 }
 

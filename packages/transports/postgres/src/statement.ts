@@ -22,8 +22,8 @@ const unprepared = new WeakSet<Pool>()
 const ISOLATION = `select pg_catalog.current_setting('transaction_isolation')`
 
 /**
- * Runs a statement at the isolation level "read committed". Claims depend on it: after waiting for a lock they
- * must see what was committed meanwhile. With another default, the statement gets an explicit transaction.
+ * Runs a statement at the isolation level "read committed". Claims depend on it: after waiting for a lock they must see
+ * what was committed during the wait. With another default, the statement gets an explicit transaction.
  */
 export function runStatement<R extends unknown[]>(
   { pool, schema }: Tables,

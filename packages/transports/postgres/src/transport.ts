@@ -230,7 +230,7 @@ export class PostgresTransport implements Transport<PostgresDelivery> {
     }
   }
 
-  /** Renews the leases of those that are still in flight. Returns those with another owner. */
+  /** Renews the leases of the messages in flight. Returns the messages with another owner. */
   async #renew(deliveries: readonly PostgresDelivery[]): Promise<readonly PostgresDelivery[]> {
     const current = deliveries.filter((delivery) => this.#leases.has(delivery))
     return renewLeases(this.#options, current)

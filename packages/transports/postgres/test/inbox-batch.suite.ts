@@ -123,7 +123,7 @@ export function batches(url: string, pool: Pool): void {
           handle('before', 'other'),
           handle('b'),
         ])
-        // Either of two equal messages can be the one that is handled.
+        // Either of two equal messages can be handled.
         expect(new Set([first, second])).toEqual(new Set(['handled', 'already_handled']))
         expect(others).toEqual(['already_handled', 'conflict', 'handled'])
         expect(await effectsOf(rig)).toEqual([1, 1, 1])

@@ -102,7 +102,7 @@ export function producing(url: string, pool: Pool): void {
 
   describe.concurrent('an event added with SQL', () => {
     it(
-      'arrives as one that a producer added',
+      'arrives like an event that a producer added',
       on(async (rig) => {
         const { hand } = await rig.start()
         const [added] = await rig.query<{ id: string }>(

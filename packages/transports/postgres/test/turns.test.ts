@@ -9,7 +9,7 @@ interface RecordedQuery {
   readonly values: readonly (readonly unknown[] | number)[]
 }
 
-/** A database with one message that answers in the next turn of the event loop. */
+/** A database with one message that responds in the next turn of the event loop. */
 function oneMessage() {
   let left = 1
   let settled = 0

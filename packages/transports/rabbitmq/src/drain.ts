@@ -54,7 +54,7 @@ export class DrainChannel {
     return this.#finish(onLost, async () => {
       for (const { delivery } of this.taken) this.#unsettled.settle(delivery)
       this.#unsettled.flush()
-      // The broker does not answer an acknowledgement, but it answers the request after it.
+      // The broker does not confirm an acknowledgement, but it confirms the next request.
       await answered(this.#channel.prefetch(1))
     })
   }

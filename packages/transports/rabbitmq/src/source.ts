@@ -268,7 +268,7 @@ const readConfirmations = (drainChannel: DrainChannel): readonly ReplayConfirmat
 const lostBeforeRelease = (source: string, what: string, cause: unknown) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${source}: the connection was lost before the broker confirmed the release of the ${what}. Redrive reads the ones that are still in the queue again.`,
+    `${source}: the connection was lost before the broker confirmed the release of the ${what}. Redrive reads the remaining ones again.`,
     { cause },
   )
 

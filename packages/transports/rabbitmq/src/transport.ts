@@ -57,7 +57,7 @@ export class RabbitMqTransport implements Transport<RabbitMqDelivery> {
   #handOffs: HandOffs | undefined
   readonly #inFlight = new Set<Promise<Enactment>>()
   readonly #limitReturns = limitConcurrency(CONCURRENT_RETURNS)
-  /** In lane order, they decide which messages are delivered. */
+  /** Lanes: in lane order, they decide which messages are delivered. */
   readonly #lanes: Lanes | undefined
   #unsettled: UnackedDeliveries | undefined
   #receiver: Receiver<RabbitMqDelivery> | undefined

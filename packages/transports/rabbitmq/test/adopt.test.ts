@@ -32,7 +32,7 @@ const QUEUES: readonly (readonly [
   ],
   ['a quorum queue', 'quorum', { 'x-queue-type': 'quorum' }],
   [
-    'a quorum queue with its own delivery limit',
+    'a quorum queue with a delivery limit',
     'quorum',
     { 'x-queue-type': 'quorum', 'x-delivery-limit': 5 },
   ],

@@ -4,7 +4,7 @@ import { type PackedPackages, packPackages, runInstalled, urlsOf } from '@redriv
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import manifest from '../package.json' with { type: 'json' }
 
-/** The oldest version of each part of the peer range, and newer ones that most programs have. */
+/** The oldest version of each part of the peer range, and newer versions that most programs have. */
 const VERSIONS = ['0.10.6', '0.10.9', '1.0.3', '1.2.0', '2.0.0', '2.3.1']
 /** Since 1.1, amqplib contains its types. */
 const HAS_TYPES = /^(?:1\.[1-9]|[2-9])/

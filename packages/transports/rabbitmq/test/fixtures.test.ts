@@ -13,7 +13,7 @@ import {
 
 const url = await urlOf('rabbitmq', 'amqp')
 
-/** test/fixtures/README.md says how each file was made. */
+/** test/fixtures/README.md describes how each file was made. */
 function fixture(name: string): WireMessage {
   const path = new URL(`fixtures/${name}.json`, import.meta.url)
   const stored = JSON.parse(readFileSync(path, 'utf8')) as Record<keyof WireMessage, string>

@@ -160,7 +160,7 @@ export function headersOnTheWire(url: string): void {
     )
 
     it(
-      'give a message without an id one that its retries keep',
+      'give a message without an id an id that its retries keep',
       on(async (rig) => {
         const { transport, inbox } = await rig.start()
         await rig.send('body')

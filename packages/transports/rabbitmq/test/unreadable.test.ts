@@ -8,7 +8,9 @@ import { onRig, type Rig } from './rig.ts'
 
 const [url = ''] = await urlsOf('rabbitmq', 'amqp')
 
-/** The readers accept any header that their tests generate. This one stands for the header that they do not expect. */
+/**
+ * The readers accept any header that their tests generate. This one is an example of a header that they do not expect.
+ */
 vi.mock(import('../src/foreign.ts'), async (original) => {
   const actual = await original()
   const read: typeof readForeignDeath = (headers, queues) => {

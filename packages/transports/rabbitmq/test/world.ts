@@ -176,7 +176,7 @@ class Process {
     return [...this.#tags.values()].reduce((sum, tags) => sum + tags.size, 0)
   }
 
-  /** Resolves when everything that the broker had sent has arrived, because it answers in order. */
+  /** Resolves when everything that the broker had sent has arrived, because it responds in order. */
   async arrived(queue: string): Promise<void> {
     const asked = [...this.#tags.keys()].map((channel) => channel.checkQueue(queue))
     // A closed channel has no messages on their way.

@@ -39,7 +39,7 @@ const FULL_PASS_MS = 600_000
 const COMPARED = 10_000
 
 /**
- * The failed jobs of a queue of BullMQ. They stay in the queue: Redrive marks those that the catalog has, and a replay
+ * The failed jobs of a queue of BullMQ. They stay in the queue: Redrive marks the jobs in the catalog, and a replay
  * retries the job in place. So flows, options and other tools keep working.
  */
 export class BullmqSource implements DeadLetterSource {
@@ -135,7 +135,7 @@ export class BullmqSource implements DeadLetterSource {
     const rows = taken.flatMap(({ id, failedAt }) => [id, failedAt])
     const names = ['ingested', 'leases', 'replays', 'failed', 'cycles']
     await this.#keys.run(END_TAKE, names, [token, what, ...rows])
-    // An abandoned job is found again at once.
+    // The next drain finds an abandoned job immediately.
     if (what === 'abandon') this.#start = '0'
   }
 

@@ -6,7 +6,10 @@
 export interface RedisHeaderTable {
   /** Bytes. The body of a retry, a dead letter or a replay, whatever field the producer used. */
   readonly 'redrive-body': string
-  /** JSON: names and values. All headers of a message with more than 1,000, because a script cannot add so many fields. */
+  /**
+   * JSON: names and values. All headers of a message with more than 1,000 headers, the most that a script can add as
+   * fields.
+   */
   readonly 'redrive-headers': string
   /** `1`. The dead letter is in quarantine. */
   readonly 'redrive-quarantined': string

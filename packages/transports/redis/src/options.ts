@@ -63,7 +63,10 @@ export interface ResolvedSinkOptions {
 
 /** 30 s: the default timeout of an attempt. A crashed consumer then delays messages no longer than a slow one. */
 const LEASE_MS = 30_000
-/** At least 1 s: with less, a pause of Node.js would lose leases. At most a day: so long the messages of a crashed consumer wait. */
+/**
+ * At least 1 s: with less, a pause of Node.js would lose leases. At most a day, because the messages of a crashed
+ * consumer wait for this time.
+ */
 const LEASE = { min: 1_000, max: 86_400_000 }
 /** 5 s: much longer than any healthy response. */
 const TIMEOUT_MS = 5_000

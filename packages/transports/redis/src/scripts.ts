@@ -9,7 +9,7 @@ import { type Script, script } from '@redrive/redis-internal'
  * not check that, so every script does.
  */
 const SHARED = `
--- Consumer of entries that were returned. Any consumer takes them at once, and the return is not counted.
+-- Consumer of entries that were returned. Any consumer takes them immediately, and the return is not counted.
 local RETURNED = 'redrive:returned'
 
 local function clock()

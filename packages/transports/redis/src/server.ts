@@ -4,13 +4,13 @@ import type { Entry, EntryRef, Field } from './delivery.ts'
 import type { ResolvedSourceOptions } from './options.ts'
 import { CLAIM, DECLARE, END, HAND_OFF, LEAVE, RECOVER, RENEW } from './scripts.ts'
 
-/** 500: a claim or an end of so many entries blocks the server for about a millisecond. */
+/** 500: to claim or end this number of entries blocks the server for about a millisecond. */
 export const MAX_ENTRIES = 500
 
 /** More entries than a consumer owns. */
 const MANY = 1_000_000
 
-/** What a claim returned. */
+/** The result of a claim. */
 export interface ClaimResult {
   readonly entries: readonly Entry[]
   /** Number of entries that were trimmed before they were handled. */

@@ -122,7 +122,7 @@ export class RedisStreamSource implements DeadLetterSource {
     await this.#runScript(PUBLISH, [replays, own], [replayId, ...fields])
   }
 
-  /** Adds dead letters to the stream of dead letters again, as they were there. */
+  /** Adds dead letters to the stream of dead letters again, unchanged. */
   async putBack(deadLetters: readonly DrainedDeadLetter[]): Promise<void> {
     for (const deadLetter of deadLetters) {
       await this.#runScript(PUT_BACK, [this.#topology.deadLetters], putBackOf(deadLetter))

@@ -189,7 +189,7 @@ export class RedisStreamTransport implements Transport<RedisStreamDelivery> {
 
   /** Renews the leases of deliveries in flight, and returns entries whose claim had no response. */
   async #recover(): Promise<void> {
-    // First: a lease may end meanwhile. After an error, the next claim does it again.
+    // First: a lease may end soon. After an error, the next claim does it again.
     this.#isRecovering = false
     await this.#leases.renewAll()
     this.#reportTrimmed(await this.#member.recover(this.#leases.all().map(({ entry }) => entry)))

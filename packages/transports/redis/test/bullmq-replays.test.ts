@@ -178,7 +178,7 @@ it('removes marks, leases and records that are old', async () => {
   await (await queue.getJob('order-7'))?.remove()
   await queue.add('charge', { order: 8 })
   await failed(queue, 1)
-  // Its first pass ends at once, and removes what is old.
+  // Its first pass ends immediately, and removes what is old.
   const other = bullmqSource({ client, queue })
   await (await other.drain({ limit: 10 })).abandon()
   expect((await client.hkeys(replays)).toSorted()).toEqual(['open', 'order-7'])

@@ -192,7 +192,7 @@ describe('failed jobs of BullMQ', () => {
       await queue.close()
     })
     const ids = Array.from({ length: 2_600 }, (_, i) => String(i))
-    // Written as BullMQ does: a worker would need minutes for so many.
+    // Written as BullMQ does: a worker would need minutes for this number.
     const pipeline = client.pipeline()
     for (const id of ids) {
       pipeline.hset(queue.toKey(id), { name: 'charge', data: '{"order":1}', opts: '{}', atm: '1' })

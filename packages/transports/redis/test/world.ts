@@ -219,7 +219,7 @@ class Process {
 
 const isOneOf = ({ text, sha }: Script, script: string) => script === sha || script === text
 
-/** Moves the entries of a consumer to one that does not exist, an hour ago. The next claim counts as a crash. */
+/** Moves the entries of a consumer to a consumer that does not exist, an hour ago. The next claim counts as a crash. */
 const END_LEASES = `
 for _, one in ipairs(redis.call('XPENDING', KEYS[1], ARGV[1], '-', '+', 10000, ARGV[2])) do
   redis.call('XCLAIM', KEYS[1], ARGV[1], 'gone', 0, one[1], 'IDLE', 3600000, 'JUSTID')

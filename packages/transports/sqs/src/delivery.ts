@@ -45,7 +45,7 @@ export interface Outgoing {
   readonly delaySeconds?: number
   /** Message group, for FIFO queues and fair queues. */
   readonly group?: string
-  /** For FIFO queues. */
+  /** Present for messages of FIFO queues. */
   readonly deduplicationId?: string
 }
 

@@ -9,7 +9,7 @@ const LEASE_MS = 60_000
 /** 1 s: with less, SQS reads only a part of its servers. */
 const WAIT_MS = 1_000
 
-/** Messages that this control plane holds until it releases or abandons them. Their leases are renewed meanwhile. */
+/** Messages that this control plane holds until it releases or abandons them. It renews their leases for this time. */
 export class Batch {
   readonly messages: readonly ReceivedMessage[]
   readonly #requests: Requests
@@ -38,7 +38,7 @@ export class Batch {
     for (const message of messages) this.#leases.add(message, claimedAt)
   }
 
-  /** Deletes the messages. If it rejects, those that SQS still has are available again. */
+  /** Deletes the messages. If it rejects, the messages that SQS still has are available again. */
   async release(): Promise<void> {
     if (this.#failed !== undefined) return this.#failed
     if (this.#isEnded) return
@@ -106,6 +106,6 @@ const toHidden = ({ one, forMs }: Renewal<ReceivedMessage>) => ({
 const lostBeforeRelease = (url: string, cause: unknown) =>
   new RedriveError(
     'DELIVERY_LOST',
-    `${url}: SQS did not confirm the release of all messages. Redrive reads the ones that are still in the queue again.`,
+    `${url}: SQS did not confirm the release of all messages. Redrive reads the remaining messages again.`,
     { cause },
   )

@@ -7,7 +7,7 @@
 export interface SqsHeaderTable {
   /** `base64`. Encoding of the body: SQS stores only text. Absent: the body is the text itself. */
   readonly 'redrive-encoding': string
-  /** JSON. Attributes of the producer that are over the limit of ten: name, data type and value of each. */
+  /** JSON. Attributes of the producer beyond the limit of ten: name, data type and value of each. */
   readonly 'redrive-attributes': string
   /** Whole number. Deliveries of the message without a result before it was returned. Absent: 0. */
   readonly 'redrive-delivery-count': string

@@ -112,7 +112,7 @@ class LambdaTransport implements Transport<SqsDelivery> {
     this.#receiver = receiver
   }
 
-  /** Handles the messages of an event. Returns the ids of those that Lambda must not delete. */
+  /** Handles the messages of an event. Returns the ids of the messages that Lambda must not delete. */
   async run(records: readonly SqsRecord[], deadlineMs: number): Promise<readonly string[]> {
     const deliveries = records.map((record) => this.#toDelivery(record))
     const ends = deliveries.map(

@@ -14,7 +14,7 @@ export class Lanes {
     return others === undefined
   }
 
-  /** Removes a finished message. Returns the one that runs next. */
+  /** Removes a finished message. Returns the next message to run. */
   finish(delivery: SqsDelivery): SqsDelivery | undefined {
     const all = this.#lanes.get(delivery.lane ?? '')
     if (all?.[0] !== delivery) return undefined

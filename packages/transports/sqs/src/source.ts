@@ -226,7 +226,7 @@ const MAX_RECEIVES = 'max_receives'
 
 const NOTHING = { release: () => Promise.resolve(), abandon: () => Promise.resolve() }
 
-/** A message of a FIFO queue. Without a group of its producer, it has one of its own: it blocks no other. */
+/** A message of a FIFO queue. Without a group of its producer, it gets a new group: it blocks no other message. */
 const inGroup = (
   message: Outgoing,
   { delivery }: DrainedDeadLetter,

@@ -1,4 +1,4 @@
-/** The names of the queues that belong to a queue. Redrive creates those that are missing. */
+/** The names of the queues that belong to a queue. Redrive creates missing queues. */
 export interface Topology {
   /** The queue of the producers. It is never changed. */
   readonly queue: string

@@ -38,7 +38,7 @@ export class SqsTransport implements Transport<SqsDelivery> {
   readonly #requests: Requests
   readonly #leases: Leases<SqsDelivery>
   readonly #reader: Reader
-  /** Messages of a FIFO queue. In a standard queue, each message is a lane of its own. */
+  /** Messages of a FIFO queue. In a standard queue, each message is a separate lane. */
   readonly #lanes = new Lanes()
   readonly #sending = new Map<string, Batcher<Outgoing>>()
   readonly #enacting = new Map<SqsDelivery, Promise<Enactment>>()

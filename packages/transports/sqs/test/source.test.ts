@@ -104,7 +104,7 @@ describe.concurrent('a dead letter', () => {
     const broken = sqsSource({ client: cut, queue })
     const batch = await drainOne(broken)
     await expect(batch.release()).rejects.toMatchObject({ code: 'OUTCOME_UNKNOWN' })
-    // Its lease of a minute did not end on its own.
+    // Its lease of a minute did not expire.
     const source = sqsSource({ client, queue })
     const again = await drainAndRelease(source)
     expect(again.delivery.id).toBe(batch.deadLetters[0]?.delivery.id)

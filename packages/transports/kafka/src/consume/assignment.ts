@@ -100,7 +100,7 @@ export class Assignment {
 
   // ---- starting -------------------------------------------------------------------------------
 
-  /** Starts partitions. Those that need preparation start separately, so that the others do not wait for them. */
+  /** Starts partitions. Partitions that need preparation start separately, so that the others do not wait for them. */
   async start(topicPartitions: readonly TopicPartition[]): Promise<void> {
     const { needsPreparation } = this.#deps
     for (const topicPartition of topicPartitions) this.#starting.add(topicPartition)

@@ -44,7 +44,7 @@ const CLOSE_MS = 2_000
  * contains the first unfinished offset and a bitmap of the finished records above it.
  */
 export class Consumption {
-  /** For offsets and commits only: a fetch on the same connection would delay them. */
+  /** A connection only for offsets and commits: a fetch on the same connection would delay them. */
   readonly #client: Client
   readonly offsets: Offsets
   readonly committer: Committer

@@ -16,9 +16,8 @@ export interface ReadAheadDeps {
 const MAX_PARKED = 65_536
 
 /**
- * Reads the assigned partitions ahead of the handlers. A broker answers the requests of one connection in
- * order, and answers a fetch only when records exist. The source and the retries therefore use separate
- * connections.
+ * Reads the assigned partitions ahead of the handlers. A broker responds to the requests of one connection in order,
+ * and to a fetch only when records exist. The source and the retries therefore use separate connections.
  */
 export class ReadAhead {
   readonly #deps: ReadAheadDeps

@@ -84,7 +84,7 @@ export class StartPositions {
   }
 
   /**
-   * Whether the group consumed the topic when it did not have this partition: nobody has read its records. A
+   * Whether the group consumed the topic when it did not have this partition: no member has read its records. A
    * commit of another partition alone does not show this, because members of a new group start at different times.
    */
   async #isAdded(

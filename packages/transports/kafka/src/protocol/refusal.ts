@@ -24,7 +24,7 @@ const REFUSALS: ReadonlySet<string> = new Set([
 
 /**
  * Returns why the broker rejected a record; undefined when it may be stored. A client that tried several times
- * reports all errors: one that is no refusal leaves the outcome open.
+ * reports all errors: any error that is not a refusal leaves the outcome open.
  */
 export function refusalIn(error: unknown): Refusal | undefined {
   const problems = problemsIn(error)
@@ -46,10 +46,10 @@ interface Problem {
 
 /** The fields in which the clients store the name of a protocol error and the errors that they wrap. */
 interface ClientError {
-  /** In `@platformatic/kafka`. */
+  /** Property in `@platformatic/kafka`. */
   readonly apiId?: unknown
   readonly errors?: unknown
-  /** In kafkajs and the Confluent client. */
+  /** Property in kafkajs and the Confluent client. */
   readonly type?: unknown
   readonly cause?: unknown
 }

@@ -13,8 +13,8 @@ const IS_EXPIRED = (deliveredRetention: string, failedRetention: string) => `(
 const SECURED = `security definer set search_path = pg_catalog, pg_temp set lock_timeout = '50ms'`
 
 /**
- * Maintenance in steps. A step is one transaction. The only steps that lock the outbox are those that create or detach a
- * day; they read no rows under that lock, and give up after 50 ms.
+ * Maintenance in steps. A step is one transaction. Only steps that create or detach a day lock the outbox. They read no
+ * rows under that lock, and give up after 50 ms.
  *
  * A day is detached first, and its needed rows move afterwards: the default partition does not accept them
  * while their day is attached. PostgreSQL rejects "detach concurrently" for tables with a default partition.

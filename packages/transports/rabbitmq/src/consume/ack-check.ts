@@ -38,7 +38,7 @@ export class AckCheck {
     if (channel === undefined) return false
     flush()
     try {
-      // Any request works: the broker answers in order.
+      // Any request works: the broker responds in order.
       await answered(channel.prefetch(prefetch()))
       return true
     } catch (error) {

@@ -3,8 +3,8 @@ import type { LaneOf } from '../options.ts'
 
 /**
  * 500 messages without an acknowledgement. More: a lane that is blocked stops the others later. Fewer: less memory. It
- * must not change with the concurrency: a quorum queue puts returned messages behind those that were returned before
- * and that the next consumer did not take.
+ * must not change with the concurrency: a quorum queue puts a returned message behind earlier returned messages that
+ * the next consumer did not take.
  */
 export const LANE_PREFETCH = 500
 

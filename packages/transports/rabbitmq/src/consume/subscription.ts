@@ -128,7 +128,7 @@ export class Subscription {
 
   async #cancel(channel: Channel, consumer: BrokerConsumer | undefined): Promise<void> {
     if (consumer === undefined) return
-    // The broker answers in order: after this, it has received all acknowledgements, and all deliveries
+    // The broker responds in order: after this, it has received all acknowledgements, and all deliveries
     // that were on their way have arrived.
     this.#deps.flush()
     await channel.cancel(consumer.tag)

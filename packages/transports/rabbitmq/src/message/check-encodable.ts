@@ -109,7 +109,9 @@ function bytesOfTyped({ '!': type, value }: TypedValue): number {
   if (bytes !== undefined && isInteger(value, bytes, isSigned === true)) return 1 + bytes
   const [otherBytes, isValid] = OTHERS.get(type) ?? []
   if (otherBytes !== undefined && isValid?.(value) === true) return 1 + otherBytes
-  throw new TypeError(`A header has the type ${String(type)} and a value that does not fit it.`)
+  throw new TypeError(
+    `A header has the type ${String(type)}, but its value is not valid for this type.`,
+  )
 }
 
 function isInteger(value: unknown, bytes: number, isSigned: boolean): boolean {
