@@ -35,7 +35,7 @@ describe('an action and its result', () => {
     ).toEqual(['5 done 3 false', '4 refused 2 false', '1 viewed  false'])
   })
 
-  test('without a result say so, also when the same person repeats the action', () => {
+  test('without a result are marked, also when the same person repeats the action', () => {
     expect(
       short([
         anEntry(4),

@@ -135,7 +135,7 @@ describe('the facts before a merge', () => {
     ])
   })
 
-  test('say that open messages open a resolved group again', () => {
+  test('warn that open messages open a resolved group again', () => {
     expect(texts(aGroup({ state: 'resolved' }), aGroup({ id: 'b' }))).toContain(
       '!1 group is not open. The merged group is open.',
     )

@@ -12,7 +12,7 @@ import { messageSentence, reasonText } from '../src/words/message-sentence.ts'
 const NOW = Date.UTC(2026, 10, 18, 3, 4)
 
 describe('the filter of messages', () => {
-  test('gets the range only if it has no bound of its own', () => {
+  test('gets the range only if it has no bound', () => {
     expect(messageFilter('class:schema', '7d', NOW)).toEqual({
       filter: 'class:schema after:7d',
       isRanged: true,

@@ -80,7 +80,7 @@ describe('a pace', () => {
     expect(estimateMs(unproven, 1)).toBe(20 + 300_000)
     expect(paceText(run({}), 5_000)).toBe('1 → 5 → 50, then 50\u00a0per second, about 1\u00a0min')
   })
-  test('says what shows the outcomes', () => {
+  test('names the proof of the outcomes', () => {
     expect(proofTexts(run({}))).toMatchObject({ isProven: true })
     expect(proofTexts(run({}, { proof: 'returns' })).text).toContain('do not confirm')
   })

@@ -28,7 +28,7 @@ describe('sources', () => {
     expect(bySeverity(sources).map(({ source }) => source)).toEqual(['e', 'd', 'c', 'b', 'a'])
   })
 
-  test('that are not ingested are one problem each, and those that are not checked one for all', () => {
+  test('that are not ingested are one problem each, and unchecked sources are one problem together', () => {
     const sources = [
       aSource('refunds', 'unreachable'),
       aSource('orders', 'connected'),
@@ -100,7 +100,7 @@ test('the filter of set-aside messages has two fields', () => {
   expect(problem('"open')).toMatch(/closing quote/)
 })
 
-test('the broker of a source has a name, also one that is newer than the console', () => {
+test('the broker of a source has a name, also a broker that is newer than the console', () => {
   expect(brokerText({ broker: 'rabbitmq' })).toBe('RabbitMQ')
   expect(brokerText({ broker: 'pulsar' })).toBe('pulsar')
   expect(brokerText({})).toBeUndefined()

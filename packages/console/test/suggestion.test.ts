@@ -98,7 +98,7 @@ describe('the verdict', () => {
     expect(decisionsOf(groups, alerts).map(({ id }) => id)).toEqual(['large', 'named'])
   })
 
-  test('says how much is wrong, where, and whether it grows', () => {
+  test('contains how much is wrong, where, and whether it grows', () => {
     const decisions = [aGroup(), aGroup({ id: 'b', openCount: 858, lastSeenAt: NOW - 20_000 })]
     const { title, sentences } = verdictOf({ ...facts, decisions })
     expect(plain(title)).toBe('39,654 open dead letters. 2 groups need a decision.')
@@ -127,7 +127,7 @@ test('a run has a title, a size and its outcomes', () => {
   ])
 })
 
-test('the last runs are those that ended last, without withdrawn plans', () => {
+test('the last runs are in the order of their ends, without withdrawn plans', () => {
   const ended = (id: string, endedAt: number, changes: Partial<Run> = {}) =>
     aRun({ id, endedAt, state: 'done', approvedBy: 'ben', ...changes })
   const withdrawn = { state: 'cancelled', approvedBy: undefined } as unknown as Partial<Run>

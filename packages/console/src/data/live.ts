@@ -33,7 +33,7 @@ export function useLiveQuery<T, K extends QueryKey>(
   return useShellQuery(options, everyMs)
 }
 
-/** As `useLiveQuery`, for the sidebar, which is the same on every page. */
+/** `useLiveQuery` for the sidebar, which is the same on every page. */
 export function useShellQuery<T, K extends QueryKey>(
   options: UseQueryOptions<T, Error, T, K>,
   everyMs: number,

@@ -83,7 +83,7 @@ export async function commentMessage(id: string, text: string, key: string): Pro
   await queryClient.invalidateQueries({ queryKey: ['message-comments', id] })
 }
 
-/** What is discarded or restored. */
+/** The dead letters to discard or restore. */
 export type Settling = Parameters<typeof client.call<'discard'>>[1]['body']
 
 /** Discards or restores messages. Returns the number of changed ones. */

@@ -58,7 +58,7 @@ export const groupsQuery = (query: GroupQuery) =>
     placeholderData: keepPreviousData,
   })
 
-/** Groups with open dead letters, largest first. 50 are enough to find those that need a decision. */
+/** Groups with open dead letters, largest first. 50 are enough to find the groups that need a decision. */
 export const openGroupsQuery = groupsQuery({ hasOpen: true, order: 'open_count', limit: 50 })
 
 /** A group with its ETag, which a change must send. */

@@ -29,7 +29,7 @@ export const itemsQuery = (id: string, states: readonly ItemState[], after: numb
     },
   })
 
-/** What a run changes in its messages. Reading it is written to the audit log. */
+/** The changes of a run to its messages. Reading them is written to the audit log. */
 export const runChangeQuery = (id: string) =>
   queryOptions({
     queryKey: ['run-change', id],
@@ -85,7 +85,7 @@ async function follow(
     } catch {
       // The polls report a lost connection.
     }
-    // The server also ends a stream when it stops or after an hour. The stream is opened again; a run that is over
+    // The server also ends a stream when it stops or after an hour. The stream is opened again; an ended run
     // aborts it.
     if (!signal.aborted) onChange('lost')
     await new Promise((resolve) => setTimeout(resolve, RETRY_MS))

@@ -49,7 +49,7 @@ const OPERATIONS = {
 
 export interface SetAsideChange {
   readonly ids: readonly string[]
-  /** Only for a replay. */
+  /** Present only for a replay. */
   readonly withoutHeaders?: readonly string[]
 }
 

@@ -38,7 +38,7 @@ function added(query: AuditFilter, field: string | undefined, value: string): Pa
   const key = AUDIT_KEYS.find(({ name }) => name === field)?.name
   if (key === undefined || value === '') {
     const names = AUDIT_KEYS.map(({ name }) => name).join(', ')
-    return { problem: `The filter has the fields ${names}, as in operation:approveReplay.` }
+    return { problem: `The filter accepts the fields ${names}, such as operation:approveReplay.` }
   }
   if (query[key] !== undefined) return { problem: `"${key}" can have one value only.` }
   return { query: { ...query, [key]: value } }

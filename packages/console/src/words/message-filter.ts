@@ -9,9 +9,9 @@ import type { MessageRange } from '../address-values.ts'
 import { wordTexts } from './filter-words.ts'
 
 export interface MessageFilter {
-  /** What the server applies. Undefined when the filter cannot be read. */
+  /** The filter that the server applies. Undefined when the text cannot be read. */
   readonly filter?: string
-  /** Whether the range of the page was added, because the filter has no bound of its own. */
+  /** Whether the range of the page was added, because the filter has no bound. */
   readonly isRanged: boolean
   readonly problem?: string
 }

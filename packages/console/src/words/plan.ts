@@ -5,7 +5,7 @@ import { keepsNumbers } from './edited-body.ts'
 import { NBSP } from './numbers.ts'
 import { durationText } from './times.ts'
 
-/** What the user can change in a plan, as texts of the fields. */
+/** The fields of a plan that the user can change, as texts. */
 export interface PlanFields {
   /** Sizes of the canary stages: `1, 5, 50`. */
   readonly canary: string

@@ -81,7 +81,7 @@ export type ItemState = (typeof ITEM_STATES)[number]
 /** Returns the state of one message in a run. */
 export const itemText = (state: ItemState): string => ITEM_WORDS[state]
 
-/** Returns the status that stands for the state of a message in a run. */
+/** Returns the status that shows the state of a message in a run. */
 export const itemStatus = (state: ItemState): StateName =>
   state === 'claimed' || state === 'publishing' ? 'queued' : state
 

@@ -51,6 +51,6 @@ function added(
   if (field === 'status')
     return { problem: `"status" expects one of ${SET_ASIDE_STATUSES.join(', ')}.` }
   return {
-    problem: `The filter has the fields source and status, as in source:orders status:discarded.`,
+    problem: `The filter accepts the fields source and status, such as source:orders status:discarded.`,
   }
 }

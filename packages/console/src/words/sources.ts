@@ -21,7 +21,7 @@ const BROKER_NAMES: Readonly<Record<string, string>> = {
 export const brokerText = ({ broker }: Pick<Source, 'broker'>): string | undefined =>
   broker === undefined ? undefined : (BROKER_NAMES[broker] ?? broker)
 
-/** Problems first. Sources that nobody checks are between them and the connected ones. */
+/** Problems first. Sources that no process checks are between them and the connected ones. */
 const RANK = { unreachable: 0, missing_queue: 1, not_checked: 2, connected: 3 } as const
 
 /** Returns the sources with problems first, then those with the most open dead letters. */
@@ -40,7 +40,7 @@ export interface SourceProblem {
   readonly detail: string
 }
 
-/** Returns what is wrong with sources: one problem for each that is not ingested, and one for all that are not checked. */
+/** Returns the problems: one for each source that is not ingested, and one for all sources that are not checked. */
 export function problemsOf(sources: readonly Source[]): readonly SourceProblem[] {
   const broken = bySeverity(sources).filter(({ state }) => RANK[state.status] < RANK.not_checked)
   const unchecked = sources.filter(({ state }) => state.status === 'not_checked')

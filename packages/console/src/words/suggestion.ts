@@ -3,7 +3,7 @@ import { countText } from './numbers.ts'
 import { durationText } from './times.ts'
 import { runTitle } from './runs.ts'
 
-/** What is known about a group when a suggestion is made. Unknown facts are left out of the sentence. */
+/** The known facts about a group when a suggestion is made. The sentence leaves out unknown facts. */
 export interface SuggestionFacts {
   readonly group: Group
   readonly now: number

@@ -1,4 +1,4 @@
-/** What the server writes instead of a value that the caller may not see. */
+/** The text that the server writes instead of a value that the caller may not see. */
 export const MASKED = '***'
 
 /** Returns the value of a header as a text. */

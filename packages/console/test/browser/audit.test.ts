@@ -115,7 +115,7 @@ test('a filter that cannot be read, and one without a match, are reported', asyn
   await page.goto(`${stage.url}/audit?q=outcome%3Adone`)
   await page
     .getByRole('alert')
-    .getByText(/The filter has the fields/)
+    .getByText(/The filter accepts the fields/)
     .waitFor()
   await page.goto(`${stage.url}/audit?q=source%3Anothing`)
   await page.getByText('No entry matches.').waitFor()

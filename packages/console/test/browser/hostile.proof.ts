@@ -129,7 +129,7 @@ afterAll(async () => {
   await stage?.end()
 })
 
-/** What a page does with text of a peer: nothing but show it. Each entry of the lists names an element. */
+/** The reactions of a page to text of a peer. It must only show the text. Each entry of the lists names an element. */
 const PROBE = `(() => {
   const main = document.querySelector('main')
   const all = [...main.querySelectorAll('*')]

@@ -174,7 +174,7 @@ test('an unknown message and a wrong filter are reported', async () => {
   await page.goto(setAsideUrl('0190163d-8694-739b-aea5-966c26f8ad91'))
   await page.getByText('Not found, or no permission to view it.').waitFor()
   await page.goto(`${stage.url}/sources/set-aside?q=reason%3Aheaders`)
-  const problem = page.getByRole('alert').filter({ hasText: 'The filter has the fields' })
+  const problem = page.getByRole('alert').filter({ hasText: 'The filter accepts the fields' })
   await problem.waitFor()
   expect(await problem.textContent()).toContain('source:orders status:discarded')
   await close()

@@ -10,7 +10,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.svg': 'image/svg+xml',
 }
 
-/** As strict as the policy of the server. */
+/** A policy as strict as that of the server. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -26,7 +26,7 @@ export function ChangeCard({ run, fields, problem, onChange }: ChangeCardProps) 
   const canPatch =
     onChange !== undefined && can(me, 'edit', run.source) && can(me, 'view_payload', run.source)
   const help =
-    problem ?? 'Messages that the patch does not fit stay open. Update plan shows how many.'
+    problem ?? 'Messages that cannot be patched stay open. Update plan shows their number.'
   const [isEditing, setEditing] = useState(fields.patch !== '')
   return (
     <Card

@@ -54,7 +54,9 @@ export function SetAside() {
           note={cappedText(messages.length, isCapped)}
           className="set-aside-list"
           {...(isCapped
-            ? { footer: `The list ends at ${SET_ASIDE_MAX}. Use the filter, or settle the newest.` }
+            ? {
+                footer: `The list shows at most ${SET_ASIDE_MAX} messages. Use the filter, or replay or discard the newest.`,
+              }
             : {})}
         >
           {found.data === undefined ? (

@@ -3,7 +3,7 @@ import type { Catalog } from '@redrive/catalog'
 import type { Page } from 'playwright-core'
 import { checkSource, openStage, seed, setOneAside, type Stage } from '../stage.ts'
 
-/** What the pictures show: one server without dead letters, and one with several causes, runs and set-aside messages. */
+/** The pictures show one server without dead letters, and one with several causes, runs and set-aside messages. */
 export interface World {
   readonly calm: Stage
   readonly bad: Stage
@@ -191,7 +191,7 @@ export const callAs = (
     await route.fulfill({ response, json: { ...((await response.json()) as object), ...change } })
   })
 
-/** Waits until the editor has marked an error. It compares times, and the clock of the page stands still. */
+/** Waits until the editor has marked an error. It compares times, and the clock of the page does not move. */
 export async function waitForLint(page: Page, now: number): Promise<void> {
   await page.clock.setFixedTime(now + 1_000)
   await page.locator('.cm-lint-marker-error').waitFor()

@@ -46,7 +46,7 @@ export const CAUSES: Readonly<Record<SourceName, Cause>> = {
   },
 }
 
-/** What the console changes in each payment. */
+/** The change that the console makes in each payment. */
 export const PATCH = '[{ "op": "add", "path": "/currency", "value": "EUR" }]'
 
 /** The body of a message. Payments have no currency. */

@@ -50,7 +50,7 @@ async function replaceText(page: Page, text: string): Promise<void> {
   await page.keyboard.type(text)
 }
 
-/** In a shadow root, the active element of the page is only its host. */
+/** Whether the element has the focus. In a shadow root, the active element of the page is only its host. */
 const hasFocus = (element: Element): boolean =>
   (element.getRootNode() as Document | ShadowRoot).activeElement === element
 

@@ -3,7 +3,7 @@ import { openTab } from '../browser.ts'
 import { HANDS, type Hands, type HandsName, recordPointer } from './hands.ts'
 import type { World } from './world.ts'
 
-/** A person with a browser of their own. */
+/** A person with a separate browser. */
 export interface Person {
   readonly page: Page
   readonly hands: Hands

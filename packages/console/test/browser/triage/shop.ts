@@ -5,7 +5,7 @@ import { consume, type Consumer, type Transport } from '@redrive/runtime'
 import { kafkaQueue, postgresQueue, type Queue, rabbitmqQueue } from './brokers.ts'
 import { type Body, lettersOf, type Sizes, type SourceName, SOURCES } from './causes.ts'
 
-/** What a source has at its broker and in the consumers after the replays. */
+/** The messages of a source at its broker and in the consumers after the replays. */
 export interface Effects {
   /** Dead letters that wait at the broker. */
   readonly depth: number
