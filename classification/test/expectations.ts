@@ -45,7 +45,7 @@ async function errorOf(provoke: Provoke | undefined, site: Site): Promise<unknow
   return result.error
 }
 
-/** Without the property, the verdict differs. */
+/** The verdict differs without the property. */
 function expectDecidedBy(error: unknown, path: string): void {
   expect(valueAt(error, path)).toBeDefined()
   expect(verdictOf(hide(error, path.split('.').at(-1) ?? ''))).not.toEqual(verdictOf(error))

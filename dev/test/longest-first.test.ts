@@ -20,7 +20,7 @@ test('the files that took longest start first, and those without a server last',
   ).toEqual(['server/test/long', 'kafka/test/short', 'runtime/test/slower', 'core/test/slow'])
 })
 
-test('a new file starts early, and without earlier times those that wait long start first', () => {
+test('a new file starts early, and without earlier times the files with long waits start first', () => {
   expect(
     inOrder(
       file('kafka/test/options'),

@@ -18,7 +18,7 @@ type SendForJson = (url: string) => Promise<unknown>
 
 const RETRY_AFTER = { 'retry-after': '7' }
 
-/** What a proxy sends while the service is down. */
+/** The page that a proxy sends while the service is down. */
 const PAGE = { status: 200, text: '<html>We are down for maintenance</html>' }
 
 /** The situations of every HTTP client, by the request that it sends. */

@@ -1,4 +1,4 @@
-/** Kafka: a real broker, and one that rejects passwords. */
+/** Kafka: a real broker, and a broker that rejects passwords. */
 import { Kafka, type KafkaConfig, logLevel, type Producer } from 'kafkajs'
 import { listenAsStrictKafka } from '../servers/kafka.ts'
 import { MISSING_HOST, PATIENCE_MS, type Provocations, type Site } from '../site.ts'

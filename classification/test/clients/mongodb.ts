@@ -19,7 +19,7 @@ const OPTIONS: MongoClientOptions = {
   serverSelectionTimeoutMS: PATIENCE_MS,
 }
 
-/** For servers without a response: the client stops waiting early. */
+/** A client that stops waiting early, for servers without a response. */
 const HASTY: MongoClientOptions = { serverSelectionTimeoutMS: WAIT_MS, connectTimeoutMS: WAIT_MS }
 
 async function onClient(

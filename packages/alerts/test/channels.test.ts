@@ -312,7 +312,7 @@ describe('email', () => {
     expect(before?.timeoutMs).toBe(60_000)
   })
 
-  it('stops when its time is over', async () => {
+  it('stops when its time has passed', async () => {
     const silent = createServer()
     silent.listen(0, '127.0.0.1')
     await once(silent, 'listening')
@@ -329,7 +329,7 @@ describe('email', () => {
     )
   })
 
-  it('requires TLS unless it is told not to', async () => {
+  it('requires TLS unless the option turns this off', async () => {
     const { port, received } = await smtpReceiver()
     const channel = email({ ...options, url: `smtp://127.0.0.1:${port}`, allow: LOCAL.allow })
     await expect(channel.send([FIRING], { signal })).rejects.toThrow(/TLS/)

@@ -284,7 +284,7 @@ describe('delivery', () => {
     expect(received().flat()).toEqual(['messages_expired firing', 'dead_letter firing'])
   })
 
-  it('hides personal data in errors, unless it is told not to', async () => {
+  it('hides personal data in errors, unless the option turns this off', async () => {
     const hidden = shop()
     await hidden.start(() => {
       throw new CardDeclined('no account for jane@example.com')

@@ -86,7 +86,7 @@ describe('a message with the replay id of another source', () => {
   })
 })
 
-describe('a message with a replay id of its own source', () => {
+describe('a message with a replay id of the same source', () => {
   test('is another dead letter when its body is not the published one', async () => {
     const { stage, id, run, sent } = await published('changed')
     stage.wire.back(withBody(FORGED, sent))

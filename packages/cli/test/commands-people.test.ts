@@ -91,7 +91,7 @@ describe('output for people', () => {
     await expect(stdout).toMatchFileSnapshot(golden('messages-show'))
   })
 
-  test('shows the original body only with a reason, and says which mask hides a body', async () => {
+  test('shows the original body only with a reason, and names the mask that hides a body', async () => {
     const handlers: Handlers = {
       getDeadLetter: () => ({ ...detail(), body: { isHidden: false, hiddenBy: '/card/number' } }),
       listDeadLetterReplays: () => ({ items: [] }),

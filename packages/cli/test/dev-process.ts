@@ -25,7 +25,7 @@ export interface DevProcess {
   readonly ended: Promise<{ readonly code: number | null; readonly stderr: string }>
 }
 
-/** Starts `redrive dev` as a child process in a group of its own, as a terminal does. */
+/** Starts `redrive dev` as a child process in a separate group, as a terminal does. */
 export function startDev({ cwd, args, user, env = {} }: DevStart): DevProcess {
   const child = spawn(
     process.execPath,

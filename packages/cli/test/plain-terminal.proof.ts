@@ -76,7 +76,7 @@ async function openAt(server: string): Promise<number | undefined> {
 // oxlint-disable-next-line no-control-regex
 const FRAME = /\r(?<text>Sent [^\u001b]*)\u001b\[K/g
 
-/** Returns the texts that the progress line had, without the ones that depend on the speed of the machine. */
+/** Returns the texts that the progress line had, without the texts that depend on the speed of the machine. */
 function frames(bytes: string): string {
   const texts = [...bytes.matchAll(FRAME)].map(({ groups }) => groups?.['text'] ?? '')
   const kept = texts

@@ -190,7 +190,7 @@ describe('type', () => {
   const inherited = [Error, TypeError, RangeError, SyntaxError, ReferenceError, URIError, EvalError]
 
   test.each(inherited.map((type) => [type.name, type] as const))(
-    'a subclass of %s is known by its own name',
+    'a subclass of %s is known by the name of the subclass',
     (name, type) => {
       const Sub = class extends type {}
       Object.defineProperty(Sub, 'name', { value: 'Sub' })
@@ -353,7 +353,7 @@ describe('stack', () => {
     expect(failureOf({ message, stack }).stack).toBe('    at a (/b.js:1:1)\n    at c (/d.js:1:1)')
   })
 
-  test('frames are found after any message, also one that looks like frames', () => {
+  test('frames are found after any message, also after a message that looks like frames', () => {
     const message = 'no\n    at fake (/fake.js:1:1)'
     const stack = `Error: ${message}\n    at real (/real.js:1:1)`
     expect(failureOf({ message, stack }).stack).toBe('    at real (/real.js:1:1)')

@@ -20,7 +20,7 @@ test.each([
   expect(ownFrame(stack)).toBe(expected)
 })
 
-test('the last line of Python and the first line of others are the own frame', () => {
+test('the last line of Python and the first line of other languages are the own frame', () => {
   const python = ['  File "/app/a.py", line 1, in outer', '  File "/app/b.py", line 2, in inner']
   expect(ownFrame(python.join('\n'))).toBe('inner b.py')
   const node = ['    at inner (/app/b.js:1:1)', '    at outer (/app/a.js:2:2)']

@@ -28,7 +28,7 @@ describe('the names of a thrown value', () => {
     })
   })
 
-  test('include those that are not enumerable', () => {
+  test('include names that are not enumerable', () => {
     const error = Object.defineProperty(new Error('no'), 'status', { value: 503 })
     expect(classify(error, options)).toMatchObject({ class: 'transient', code: 'HTTP 503' })
   })

@@ -106,7 +106,7 @@ describe('a dependency', () => {
     expect(isUnhealthy({ failed: ids(3) })).toBe(true)
   })
 
-  test('is judged by the messages kept and by those that are only counted', () => {
+  test('is judged by the kept messages and by the messages that are only counted', () => {
     expect(isUnhealthy({ surplus: 1, failed: ['a'] })).toBe(false)
     expect(isUnhealthy({ surplus: 1, failed: ['a', 'b'] })).toBe(true)
     expect(isUnhealthy({ surplus: 2, failed: ['a'] })).toBe(true)

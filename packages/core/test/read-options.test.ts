@@ -53,7 +53,7 @@ describe('a required option', () => {
   const required = (input: unknown, check = named('a name')) =>
     problemsOf(input, (options) => options.required('name', check))
 
-  it('that is absent is reported as nothing, one that is undefined as undefined', () => {
+  it('that is absent is reported as nothing, an undefined value as undefined', () => {
     expect(required({})).toEqual(['name: expected a name, got nothing'])
     expect(required({ name: undefined })).toEqual(['name: expected a name, got undefined'])
   })

@@ -13,7 +13,7 @@ const input: SignatureInput = {
   handler: 'orders',
 }
 
-/** Without a type, a code and a stack, the whole message identifies the failure. */
+/** Returns the message of a failure without a type, a code and a stack, which only the message identifies. */
 function normalised(message: string): string {
   const bare = { ...input, type: 'Error', code: undefined, stack: undefined }
   return signatureParts({ ...bare, message }).message

@@ -347,7 +347,7 @@ export function rabbitmqSuite(service: string, always: readonly string[]): void 
       ])
   })
 
-  it('checks only the listed queues and those that belong to them', async () => {
+  it('checks only the listed queues and the queues that belong to them', async () => {
     const made = await world()
     await deploy(made)
     await made.channel.assertQueue('other', { durable: true, deadLetterExchange: 'nowhere' })

@@ -60,7 +60,7 @@ describe('the doctor of Redis', () => {
     expect(gradeOf(findIn(REDIS_CHECKS, facts)).grade).toBe('B')
   })
 
-  it('reports a limit at which keys are deleted, and one that is nearly reached', async () => {
+  it('reports a limit at which keys are deleted, and a limit that is nearly reached', async () => {
     await set('maxmemory', '100mb')
     expect(await idsAt(url)).toEqual(['redis.no-replica'])
     for (const policy of ['allkeys-lru', 'volatile-ttl']) {

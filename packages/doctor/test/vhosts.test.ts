@@ -22,7 +22,7 @@ afterAll(async () => {
   for (const world of [shop, billing, unused]) await world.end()
 })
 
-/** Only classic queues can be transient. */
+/** A classic queue: other types cannot be transient. */
 const CLASSIC = {
   'x-queue-type': 'classic',
   'x-overflow': undefined,

@@ -120,7 +120,7 @@ describe("a retry that waits in the process with onBreakerOpen: 'deadLetter'", (
 })
 
 describe('a breaker that is off', () => {
-  it('ignores breakers opened by other consumers, but not one that an operator isolated', async () => {
+  it('ignores breakers opened by other consumers, but not a breaker that an operator isolated', async () => {
     const [one, other] = [world(), world()]
     const shared = new Dependency('stock')
     await one.start(() => Promise.reject(unreachable()), { dependency: shared, breaker: {} })
@@ -310,7 +310,7 @@ describe('a suspect that the broker takes back while it runs', () => {
 })
 
 describe('a handler that returns a value that throws on each access', () => {
-  it('fails as one that throws', async () => {
+  it('fails like a handler that throws', async () => {
     const { send, start, clock, deadLetters } = world()
     const consumer = await start(() => revoked(), { retry: { attempts: 1 } })
     send({})

@@ -53,7 +53,7 @@ describe('maxWait', () => {
     expect((await emitted).sinks['sink']).toEqual({ kind: 'delivered' })
   })
 
-  it('stores events that are queued, being sent and waiting for room, and delivers those that are not late', async () => {
+  it('stores events that are queued, being sent and waiting for room, and delivers the events that are not late', async () => {
     const sink = recordingSink({ batch: 1, onSend: () => new Promise(() => undefined) })
     const { emitter, clock, store } = world(
       { sink },

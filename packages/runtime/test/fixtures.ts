@@ -43,7 +43,7 @@ export interface WorldOptions {
   readonly between?: (connection: MemoryConnection) => MemoryConnection
 }
 
-/** A broker, a clock that does not move by itself, and helpers to observe them. */
+/** A broker, a clock that only tests advance, and helpers to observe them. */
 export function world({ capabilities = {}, between = (inner) => inner }: WorldOptions = {}) {
   const clock = new FakeClock()
   const broker = new MemoryBroker({ clock })
@@ -150,7 +150,7 @@ export class ScriptedTransport implements Transport {
   }
 }
 
-/** A scripted transport, a clock that does not move by itself, and a consumer without guards. */
+/** A scripted transport, a clock that only tests advance, and a consumer without guards. */
 export function scripted(capabilities: Partial<Capabilities> = {}) {
   const clock = new FakeClock()
   const transport = new ScriptedTransport(capabilities)

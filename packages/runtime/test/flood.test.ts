@@ -107,7 +107,7 @@ describe('a flood of similar dead letters', () => {
     expect(deadLetters()).toBe(2_000 - 499)
   })
 
-  it('is written at once when the consumer stops, also by handlers that end later', async () => {
+  it('is written immediately when the consumer stops, also by handlers that end later', async () => {
     const { clock, transport, start } = scripted()
     const ends: (() => void)[] = []
     const consumer = await start(
@@ -184,7 +184,7 @@ describe('a flood of similar dead letters', () => {
     expect(transport.log.slice(-1)).toEqual(['close'])
   })
 
-  it('is written at once when a suspect is about to run alone', async () => {
+  it('is written immediately when a suspect is about to run alone', async () => {
     const { clock, transport, start } = scripted()
     const finish: (() => void)[] = []
     await start(

@@ -102,7 +102,7 @@ describe('a handler', () => {
     await clock.advance('10s')
     expect(seen[2]).toMatchObject([
       { number: 1, waitedMs: 0, type: 'Error', counted: true },
-      // No other message passed or failed meanwhile, so the cause is not proven.
+      // No other message passed or failed in this time, so the cause is not proven.
       { number: 2, waitedMs: 2_000, type: 'Error', counted: false },
     ])
     expect(seen[2]?.[1]?.at).toBe((seen[2]?.[0]?.at ?? 0) + 2_000)

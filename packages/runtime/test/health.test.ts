@@ -139,7 +139,7 @@ describe('the health of a consumer', () => {
         phase: 'open',
         calls: 2,
         failures: 2,
-        // The message that opened it, and the one that waited.
+        // The message that opened it, and the message that waited.
         rejections: 2,
         transitions: 1,
         lastFailure: {

@@ -128,7 +128,7 @@ describe('the log of a consumer', () => {
     ])
   })
 
-  it('reports a message whose first run took ten minutes, and none that fails at once with such a timeout', async () => {
+  it('reports a message whose first run took ten minutes, and none that fails immediately with such a timeout', async () => {
     const { clock, transport, start } = scripted()
     const { lines, logger } = recorder()
     await start(

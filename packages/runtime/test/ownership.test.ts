@@ -53,7 +53,7 @@ const inboxAfter = (ready: Promise<unknown>): Inbox<undefined> => ({
 const RETRY = { retry: { backoff: { kind: 'fixed', delay: '10ms' } } } as const
 
 describe('a delivery that the broker takes back while its handler runs', () => {
-  it('fires the signal at once, and this process neither retries nor settles it', async () => {
+  it('fires the signal immediately, and this process neither retries nor settles it', async () => {
     const { clock, transport, start } = scripted()
     const { runs, handler } = controlled()
     await start(handler, RETRY)
