@@ -57,7 +57,7 @@ export const ROOMS: readonly Room[] = [
   { folder: 'packages/redis-internal', mayImport: PORTS },
 
   // The control plane. Only server and cli choose concrete adapters, in one file each. The
-  // catalog's background work runs on the outbox of its own database.
+  // catalog's background work runs on the outbox of the same database.
   { folder: 'packages/catalog', mayImport: [...PORTS, 'postgres-internal'], compositionMayImport: ['transports/postgres'], testsMayImport: [...TEST_TOOLS, 'transports/postgres'] },
   // One definition of the API for the server, the command line and the console, which runs in a
   // browser.

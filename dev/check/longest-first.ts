@@ -20,7 +20,7 @@ export interface File {
   readonly durationMs: number | undefined
 }
 
-/** Compares two files: the one that starts first comes first. */
+/** Compares two files: the earlier start comes first. */
 export function compareFiles(a: File, b: File): number {
   const [one, other] = [rankOf(a), rankOf(b)]
   return one.filler - other.filler || other.durationMs - one.durationMs

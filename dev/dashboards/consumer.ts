@@ -12,7 +12,7 @@ export const HEALTH: readonly string[] = ['down', 'degraded', 'up']
 export const CONSUMER: Dashboard = {
   name: 'consumer',
   title: 'Redrive consumer',
-  meaning: 'What the handlers do with the messages of a source, and what slows them.',
+  meaning: 'The work of the handlers of a source, and the reasons that slow them.',
   variables: ['source', 'handler', 'dependency'],
   sections: [
     {

@@ -4,7 +4,7 @@ import { queriesFor } from './query.ts'
 
 const { count, gauge, rate } = queriesFor(['sink'])
 
-/** Do events arrive, and where are those that do not? */
+/** Do events arrive, and where are the other events? */
 export const EMITTER: Dashboard = {
   name: 'emitter',
   title: 'Redrive emitter',

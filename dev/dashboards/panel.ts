@@ -11,7 +11,7 @@ export interface Query {
 export interface Panel {
   readonly kind: 'chart' | 'number'
   readonly title: string
-  /** What the panel shows, and which value is good. */
+  /** Describes the panel, and which value is good. */
   readonly meaning: string
   readonly unit: Unit
   readonly queries: readonly Query[]

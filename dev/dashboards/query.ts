@@ -11,7 +11,7 @@ import { OF_CATALOG, SERVER_LABELS, type ServerLabel, type ServerMetric } from '
 export type Metric = MetricName | ServerMetric
 export type AnyLabel = Label | ServerLabel | 'le'
 
-/** Variables that the reader of a dashboard chooses. A query contains those that its metric has as labels. */
+/** Variables that the reader of a dashboard chooses. A query contains a variable if its metric has it as a label. */
 export type Variable = 'source' | 'handler' | 'sink' | 'dependency'
 
 const isOfRuntime = (metric: Metric): metric is MetricName =>

@@ -29,7 +29,7 @@ export const SERVER_LABELS = {
   redrive_background_jobs_total: ['role', 'outcome'],
   redrive_refused_credentials_total: [],
   redrive_http_request_duration_seconds: ['operation', 'status'],
-  /** Of Prometheus, when it evaluates ops/prometheus/redrive.rules.yaml. */
+  /** Metrics of Prometheus when it evaluates ops/prometheus/redrive.rules.yaml. */
   ALERTS: ['alertname'],
 } as const satisfies Readonly<Record<string, readonly ServerLabel[]>>
 

@@ -3,7 +3,7 @@ import { queriesFor } from './query.ts'
 
 const { count, gauge, rate, series } = queriesFor(['source'])
 
-/** What waits, why it failed, and whether it becomes better. */
+/** Shows how many messages wait, why they failed, and whether the number falls. */
 export const SOURCE: Dashboard = {
   name: 'source',
   title: 'Redrive source',

@@ -26,7 +26,7 @@ export interface Proof {
   /**
    * The proofs of a lane run in turn, and the lanes at the same time, except in the release tier.
    * `processor`: only computes, and reads no built package; runs at low priority. `packages`: packs
-   * packages, builds the console or has a clone of its own, and restarts no server. Without a lane:
+   * packages, builds the console or has a separate clone, and restarts no server. Without a lane:
    * all others, most of which wait for brokers.
    */
   readonly lane?: 'processor' | 'packages'

@@ -1,7 +1,7 @@
 /** Splits the description of an option into its meaning and its default. */
 
 export interface Description {
-  /** Without the default; empty when the description contains nothing else. */
+  /** The description without the default; empty when it contains nothing else. */
   readonly meaning: string
   readonly default: string | undefined
 }

@@ -23,7 +23,7 @@ export interface ErrorTables {
   readonly exitOfProblem: Declaration
 }
 
-/** Packages for tests; users see no error of theirs in production. */
+/** Packages for tests; users see none of their errors in production. */
 const FOR_TESTS = /^packages\/testing$/
 
 export function errorsPage(sources: Sources, tables: ErrorTables): Page {

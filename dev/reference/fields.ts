@@ -19,7 +19,7 @@ export interface Field {
 
 export interface Fields {
   readonly fields: readonly Field[]
-  /** Other declarations whose fields belong to this one, and that have a table of their own. */
+  /** Other declarations whose fields belong to this one, and that have a separate table. */
   readonly bases: readonly Declaration[]
 }
 
@@ -46,7 +46,7 @@ const allFields = (sources: Sources, declaration: Declaration) =>
 
 interface Base {
   readonly base: Declaration | undefined
-  /** For `Pick` and `Omit`. */
+  /** Whether `Pick` or `Omit` keeps the field. */
   readonly isKept?: (name: string) => boolean
 }
 
@@ -102,7 +102,7 @@ export function objectsIn(type: TSType): readonly TSTypeLiteral[] {
   return type.type === 'TSUnionType' ? type.types.flatMap(objectsIn) : []
 }
 
-/** Returns the type as text on one line. Inline objects are shortened, because their fields have rows of their own. */
+/** Returns the type as text on one line. Inline objects are shortened, because their fields have separate rows. */
 export function typeText(file: SourceFile, type: TSType): string {
   switch (type.type) {
     case 'TSUnionType':

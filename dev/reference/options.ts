@@ -75,7 +75,7 @@ function rowsOf(
   const nested = objectsIn(type)
     .flatMap(({ members }) => membersOf(file, members))
     .filter((part) => !isTag(part))
-  // Options with a table of their own have their defaults there.
+  // Options with a separate table have their defaults there.
   const needsDefault = isOptional && nested.length === 0 && !links.hasLink(file, type)
   const found = [
     meaning === '' ? 'has no description' : undefined,

@@ -1,4 +1,4 @@
-/** What the software bill of materials needs of `pnpm-lock.yaml`. */
+/** The parts of `pnpm-lock.yaml` that the software bill of materials needs. */
 export interface Lockfile {
   /** Packages of the workspace, by folder: the resolved version of each dependency. */
   readonly importers: ReadonlyMap<string, ReadonlyMap<string, string>>

@@ -5,7 +5,7 @@ import { isMain, publicPackages, ROOT } from '../check/workspace.ts'
 import { type Bom, bomOf, type Published } from './cyclonedx.ts'
 import { readLockfile } from './lockfile.ts'
 
-/** What the build of a published package contains: other packages, which an installation does not list. */
+/** The packages that the build of a published package contains. An installation does not list them. */
 const BUNDLED: Readonly<Record<string, Published['bundled']>> = {
   redrive: {
     folder: 'packages/cli',

@@ -136,7 +136,7 @@ describe('the checker', () => {
   it('finds a consumer that ended without being killed', () => {
     const end = { what: 'exited', process: 'consumer-1', isCrash: true, inFlight: 9 } as const
     const story = good().at('harness', { ...end, isByItself: true })
-    expect(rulesIn(check(story.drained().evidence()))).toEqual(['died by itself'])
+    expect(rulesIn(check(story.drained().evidence()))).toEqual(['ended with an error'])
   })
 
   it('finds an effect that happened twice, whatever the number of crashes', () => {

@@ -99,7 +99,7 @@ describe('the number of explained duplicates', () => {
     expect(boundOf(refused.at('harness', died).evidence().entries)).toBe(21)
   })
 
-  it('is the same for a member that rejoins under another id, and 0 for one that stays', () => {
+  it('is the same for a member that rejoins under another id, and 0 for a member that stays', () => {
     const other = life().at('consumer-1', assigned(['orders/0'], 2, 'two'))
     expect(boundOf(other.evidence().entries)).toBe(21)
     expect(boundOf(life().at('consumer-1', assigned([], 2)).evidence().entries)).toBe(0)

@@ -15,7 +15,7 @@ describe('a plan of messages', () => {
     expect(new Set(messages.map(({ id }) => id)).size).toBe(1_000)
   })
 
-  it('makes bodies of 200 bytes with instructions, and flaky ones that fail once or twice', () => {
+  it('makes bodies of 200 bytes with instructions, and flaky messages that fail once or twice', () => {
     const bodies = plan('run', 1_000, { flaky: 100 }).map(
       (message) => JSON.parse(bodyOf(message).toString()) as Body,
     )

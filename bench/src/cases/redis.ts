@@ -1,5 +1,5 @@
 // Measures the cost of Redrive on a Redis stream, compared with a handwritten loop on the plain
-// client, and with the worker of BullMQ on its own queue. Every message has 1 KB; connecting and
+// client, and with the worker of BullMQ on a queue of BullMQ. Every message has 1 KB; connecting and
 // filling are not timed.
 import type { BenchCase, Comparison } from '../comparison.ts'
 import type { MeasureOptions } from '../harness.ts'

@@ -7,7 +7,7 @@ import { PATIENCE_MS } from '../patience.ts'
 
 /** Number of records in one batch of one partition. */
 const FILL_BATCH = 500
-/** 16 MB. Whole segments are deleted, so few consumed records stay on the disk. */
+/** 16 MB. The broker deletes whole segments: with small ones, few consumed records stay on the disk. */
 const SEGMENT_BYTES = 16_777_216
 const LATEST = -1n
 

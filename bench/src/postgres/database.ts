@@ -107,9 +107,8 @@ const AGAIN_MS = 100
 const DISTURBED_MS = 300_000
 
 /**
- * Waits until no other transaction is open. One that has written and stays open, in any database,
- * prevents the clean-up of dead rows and index entries in all of them. Every claim then reads the
- * dead rows of all earlier claims.
+ * Waits until no other transaction is open. An open transaction with writes, in any database, prevents the clean-up of
+ * dead rows and index entries in all of them. Every claim then reads the dead rows of all earlier claims.
  */
 export async function undisturbed(pool: Pool): Promise<void> {
   const endsAt = performance.now() + DISTURBED_MS

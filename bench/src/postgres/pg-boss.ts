@@ -39,7 +39,7 @@ const work: Readonly<Record<Fate, (boss: PgBoss, handler: Handler) => Promise<vo
       await Promise.all(jobs.map(() => handler()))
     })
   },
-  // Fails each job with its own error, as for all candidates. A thrown error would fail the whole
+  // Fails each job with a separate error, as for all candidates. A thrown error would fail the whole
   // batch.
   async failed(boss, handler) {
     await boss.work(QUEUE, { ...OPTIONS, perJobResults: true }, (jobs) =>

@@ -1,4 +1,4 @@
-// What a program does with the plain client: read in batches, and one response per message.
+// The baseline, a program with the plain client: it reads in batches and sends one response per message.
 import type { Redis } from 'ioredis'
 import { type Contender, fillStream, GROUP, IN_FLIGHT, lookAt, type Stage } from './contender.ts'
 

@@ -71,13 +71,13 @@ export function limitSteps(
  */
 const WORKERS = '--pool=threads --maxWorkers=4'
 
-/** What the compiler, the linter and the check of imports read. */
+/** The files that the compiler, the linter and the check of imports read. */
 const CODE = /\.tsx?$/
 
 /** What biome formats. It does not format HTML with these settings, and biome.json excludes `.yaml`. */
 const FORMATTED = /\.([cm]?[jt]sx?|jsonc?|css|yml)$/
 
-/** What the reference pages are generated from, and the pages that link to them. */
+/** The sources of the reference pages, and the pages that link to them. */
 const REFERENCE = /^(packages\/.*|classification)\/src\/.*\.ts$|\.config\.schema\.json$|\.md$/
 
 function onFiles(step: Step, files: readonly string[]): Step | undefined {

@@ -10,7 +10,7 @@ import { connect } from 'amqplib'
 const URL = process.env['RABBITMQ_URL'] ?? 'amqp://guest:guest@127.0.0.1:5672'
 const QUEUE = 'orders'
 const EVERY_MS = 200
-/** Of each two minutes, the payment service is down for the last 20 s. */
+/** The payment service is down for the last 20 s of each two minutes. */
 const [PERIOD_MS, DOWN_MS] = [120_000, 20_000]
 
 interface Order {

@@ -6,7 +6,7 @@ export interface Config {
   readonly paymentsUrl: string
   /** Currencies covered by the contract with the payment gateway. */
   readonly currencies: readonly string[]
-  /** How soon another process takes over from one that died. */
+  /** How soon another process takes over from a dead process. */
   readonly leaseMs: number
 }
 

@@ -22,7 +22,7 @@ export function openPool(url: string, { concurrency, timeoutMs }: Policy): Pool 
 
 /**
  * The table of profiles. Each event is one statement with the same effect when it runs twice and in
- * any order. Order can change, because later messages overtake one that waits for its retry. So
+ * any order. Order can change, because later messages overtake a message that waits for its retry. So
  * this needs no transaction and no inbox. A handler that adds to a sum or writes to two systems
  * would need them.
  */

@@ -2,7 +2,7 @@ import type { Place } from './place.ts'
 
 /** A fault, and the alerts that it must raise. */
 export interface AlertCase {
-  /** Also the name of its source and its dependency. */
+  /** The name of the case, its source and its dependency. */
   readonly name: string
   readonly story: string
   /** The alert about the cause. */

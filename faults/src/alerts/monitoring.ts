@@ -22,7 +22,7 @@ export interface MonitoringOptions {
   readonly folder: string
   /** Addresses of `/metrics`, by name. */
   readonly targets: Readonly<Record<string, string>>
-  /** By how much the time of the rules is shortened. */
+  /** The factor that shortens the times of the rules. */
   readonly factor: number
 }
 

@@ -6,7 +6,7 @@ const CATALOG = 'packages/server/src/http/catalog-metrics.ts'
 
 const rule = (find: string, replace: string): Edit => [RULES, find, replace]
 
-/** Mistakes in rules and metrics with which an operator hears of nothing, or of something else. */
+/** Mistakes in rules and metrics with which an operator gets no alert, or the wrong one. */
 export const MUTANTS: readonly Mutant[] = [
   [
     'the alert for an open breaker ignores a half-open one',

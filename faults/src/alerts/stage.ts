@@ -14,7 +14,7 @@ import type { Addresses } from './place.ts'
 /** Broker, server, Prometheus and Alertmanager, which all cases share. */
 export interface Stage {
   readonly sources: readonly string[]
-  /** By how much the time of the rules is shortened. */
+  /** The factor that shortens the times of the rules. */
   readonly factor: number
   readonly addresses: Addresses
   readonly server: Replica

@@ -14,7 +14,7 @@ const options = JSON.parse(process.argv[2] ?? '') as CatalogConsumerOptions
 const { kind, queue, name, diesAfter, takeOver } = options
 const history = openHistory(options.folder, name)
 const CONCURRENCY = 10
-/** One connection for each handler, plus those that the transport needs. */
+/** One connection for each handler, plus the connections of the transport. */
 const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
 
 function watched(transport: Transport): Transport {

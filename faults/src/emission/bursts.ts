@@ -12,7 +12,7 @@ import { storedIds } from './stored.ts'
 const EVENTS: ByScale<number> = { smoke: 30_000, quick: 100_000, full: 100_000 }
 const QUEUE = 1_000
 const BATCH = 100
-/** 50 ms for each batch: the burst is over long before the queue has room again. */
+/** 50 ms for each batch: the burst ends long before the queue has room again. */
 const SLOW_MS = 50
 
 const SINKS: Readonly<

@@ -208,7 +208,7 @@ function checkRecovery(world: World): readonly Violation[] {
 function checkDeaths({ entries }: World): readonly Violation[] {
   return entries.flatMap((entry) =>
     entry.what === 'exited' && entry.isByItself === true
-      ? [{ rule: 'died by itself', text: `${entry.process} ended with an uncaught error` }]
+      ? [{ rule: 'ended with an error', text: `${entry.process} ended with an uncaught error` }]
       : [],
   )
 }

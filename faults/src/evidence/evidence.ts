@@ -9,7 +9,7 @@ export interface FoundMessage {
   readonly place: Place
   /** Why it was dead-lettered, according to its headers. */
   readonly reason: string | undefined
-  /** Whether the bytes equal those that the producer sent. */
+  /** Whether the bytes equal the sent bytes. */
   readonly isWhole: boolean
 }
 
@@ -59,7 +59,7 @@ export type Rule =
   | 'storm'
   | 'too slow'
   | 'scenario'
-  | 'died by itself'
+  | 'ended with an error'
   | 'attack succeeded'
   | 'missing alert'
   | 'false alert'

@@ -98,7 +98,7 @@ export interface HistoryWriter {
   write(fact: Fact): void
 }
 
-/** The original clock. A scenario may change the one that other code uses. */
+/** The original clock. A scenario may change the clock of other code. */
 export const trueNow: () => number = Date.now
 
 /**

@@ -9,7 +9,7 @@ export type Depths = Readonly<Record<Place, number>>
 
 /** The content of a broker whose messages can be read without taking them, as an administrator sees it. */
 export interface BrokerContent<W extends World> {
-  /** Counts stored messages. One that is moving is counted at least once. */
+  /** Counts stored messages. A message that is moving is counted at least once. */
   depths(world: W): Promise<Depths>
   found(world: W): Promise<readonly FoundMessage[]>
   /** Deletes everything of a run. */

@@ -20,6 +20,6 @@ export interface Server<W extends World> {
 export interface Progress {
   /** Whether every acknowledged message is where it belongs. */
   readonly hasAll: boolean
-  /** Whether no message is waiting, except those that must keep waiting. */
+  /** Whether no message is waiting, except messages that must keep waiting. */
   readonly isQuiet: boolean
 }

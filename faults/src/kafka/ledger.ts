@@ -100,7 +100,7 @@ function checkFinished(
 
 /**
  * Returns when each record first ended, by its position. When two copies of a message run in one process at the same
- * time, nobody knows which of them an end belongs to, so neither is judged.
+ * time, an end can belong to either, so neither is judged.
  */
 function endsIn(
   entries: readonly Entry[],

@@ -10,7 +10,7 @@ import type { KafkaConsumerOptions } from './consumer-options.ts'
 import { type PlannedRecord, produce } from './producer.ts'
 import { PARTITIONS } from './topology.ts'
 
-/** Three brokers, or the single one that `--smoke` uses. */
+/** Three brokers, or a single one for `--smoke`. */
 export type KafkaService = 'kafka-cluster' | 'kafka-restarts'
 
 export interface KafkaScenario extends LoadScenario<KafkaWorld> {

@@ -6,7 +6,7 @@ export interface RabbitConsumerOptions extends ConsumerOptions {
   readonly topology?: 'declare' | 'verify' | 'adopt'
   /** Queues that are classic queues; the others are quorum queues. */
   readonly classicQueues?: readonly string[]
-  /** In lane order, the lane is the key in the id of the message. */
+  /** Whether to consume in lane order: the lane is the key in the id of the message. */
   readonly order?: 'none' | 'lane'
   readonly failpoint?: Failpoint
 }

@@ -20,7 +20,7 @@ export type Point =
   | 'declare.before'
   | 'declare.done'
 
-/** What a copy is for. */
+/** The purpose of a copy. */
 export type CopyKind = 'retry' | 'return' | 'dead' | 'quarantine'
 
 export interface Failpoint {

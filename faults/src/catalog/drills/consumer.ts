@@ -30,7 +30,7 @@ let isFixed = options.isFixed
 const history = openHistory(folder, name)
 const broker = await brokerOf(kind)
 const CONCURRENCY = 20
-/** One connection for each handler, plus those that the transport needs. */
+/** One connection for each handler, plus the connections of the transport. */
 const pool = openDatabase(options.consumerUrl, { connections: CONCURRENCY + 4 })
 
 /** These guards are off: the failures here must not trigger them. */

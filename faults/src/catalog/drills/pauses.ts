@@ -2,18 +2,18 @@ import type { Pool } from 'pg'
 import type { Violation } from '../../evidence/evidence.ts'
 import { readHistory } from '../../evidence/history.ts'
 
-/** A run that stopped by itself. */
+/** A run that Redrive paused. */
 export interface Pause {
   readonly run: string
   readonly at: number
   readonly because: string
 }
 
-/** Where no run may stop. */
+/** Returns a violation for each pause, for drills in which no run may pause. */
 export const pausesOf = ({ pauses }: { readonly pauses: readonly Pause[] }): readonly Violation[] =>
   pauses.map(unexpected)
 
-/** Where one may, when its consumers were stuck. */
+/** Returns a violation for each pause whose consumers were not stuck. */
 export async function wrongPauses(
   { pool, pauses }: { readonly pool: Pool; readonly pauses: readonly Pause[] },
   folder: string,
@@ -42,7 +42,7 @@ interface Unconfirmed {
   readonly publishedAt: number
 }
 
-/** One of those without a proof was not handled in time. Otherwise its proof is what is late. */
+/** Whether an item without a proof was not handled in time. Otherwise only its proof is late. */
 export const areStuck = (
   unconfirmed: readonly Unconfirmed[],
   handledAt: ReadonlyMap<string, number>,
@@ -52,14 +52,17 @@ export const areStuck = (
       (handledAt.get(key) ?? Number.POSITIVE_INFINITY) > publishedAt + LATE_MS,
   )
 
-/** Out for 3 s at that moment. A proof of the last second may have been written down while the run paused. */
+/**
+ * Items without a proof that were published 3 s or more before the pause. A proof of the last second may have been
+ * stored while the run paused.
+ */
 const UNPROVEN = `
 select d.key, extract(epoch from i.published_at)::float8 * 1000 as "publishedAt"
   from redrive_catalog.replay_item i join redrive_catalog.dead_letter d on d.id = i.dead_letter_id
   where i.run_id = $1 and i.published_at < to_timestamp($2 / 1000.0) - interval '3 seconds'
     and (i.settled_at is null or i.settled_at > to_timestamp($2 / 1000.0) - interval '1 second')`
 
-/** When the consumers had committed each of them. */
+/** Returns when the consumers committed each message. */
 function handledIn(folder: string): ReadonlyMap<string, number> {
   return new Map(
     readHistory(folder).flatMap((entry) =>

@@ -31,7 +31,7 @@ export interface PairFigures {
   readonly merged: PairCount
   /** The merged pairs of families that look alike. */
   readonly mergedAlike: PairCount
-  /** In the order of the input. */
+  /** The families in the order of the input. */
   readonly families: readonly FamilyPairs[]
 }
 

@@ -8,7 +8,7 @@ import { createSource } from './load.ts'
 
 const RATE = 250
 const CONSUMERS = 2
-/** 60 s until all messages before the deletion are finished: one that is not would be lost with the topic. */
+/** 60 s until all messages before the deletion are finished: the others would be lost with the topic. */
 const FINISHED_MS = 60_000
 
 /**

@@ -7,7 +7,7 @@ import type { NatsScenario } from '../world.ts'
 
 const RATE = 200
 const FULL_MS = 4_000
-/** So few that both streams are full at once. */
+/** Small enough that both streams are full at the same time. */
 const MOST = 3
 const UNLIMITED = -1
 

@@ -33,7 +33,7 @@ export const serverRestart: NatsScenario = {
 export const nodeLoss: NatsScenario = {
   name: 'node-loss',
   story:
-    'of three servers, the one that leads the stream is killed under load, and comes back later',
+    'the server that leads the stream, of three servers, is killed under load, and comes back later',
   service: 'nats-cluster',
   messages: { quick: 2_000, full: 12_000 },
   async play(world) {

@@ -103,7 +103,7 @@ async function isEmpty(broker: Broker, run: string): Promise<boolean> {
 
 export const adoption: RabbitScenario = {
   name: 'adoption',
-  story: 'queues of other programs are adopted next to their old consumer, and given back',
+  story: 'queues of other programs are adopted next to their old consumer, and returned to it',
   service: 'rabbitmq',
   messages: { quick: 400, full: 4_000 },
   async play(world) {

@@ -50,7 +50,7 @@ function checkUntrusted({ tries }: Scene, tool: string, text: string): void {
   tries.note(`${tool} returns ${text.length} characters`, text.length > RESULT_MAX)
 }
 
-/** The token may plan and approve. Over MCP it must not start a run, also not one that another person planned. */
+/** The token may plan and approve. Over MCP it must not start a run, not even a run that another person planned. */
 async function replays(scene: Scene, id: string): Promise<void> {
   const { target, tries } = scene
   const answers = await called(scene, [{ name: 'replay_dlq_event', arguments: { id } }])

@@ -101,7 +101,7 @@ export class Queues {
     return found
   }
 
-  /** Writes a dead letter, which may never be one of its own in the catalog. */
+  /** Writes a dead letter that must never be a separate dead letter in the catalog. */
   async send(source: string, forged: Forged & { readonly id: string }): Promise<void> {
     this.#write(source, forged)
     await this.#channel.waitForConfirms()

@@ -34,7 +34,7 @@ export const IDENTITY: readonly Mutant[] = [
   ),
   weakened(
     'fixation',
-    'a login can finish in another browser than the one that started it',
+    'a login can finish in another browser than it started in',
     [
       LOGIN_ROUTES,
       'const secret = request.cookies[publicUrl.cookies.login]',
