@@ -50,7 +50,7 @@ export function admit({ policy, delivery, now }: AdmitInput): Admission {
   }
 }
 
-/** The crashes are one failure in the history: nobody knows how many of them this message caused. */
+/** The crashes are one failure in the history: how many of them this message caused is unknown. */
 function crashLoop(policy: Policy, before: FailureCycle, now: number): Quarantine {
   const failure = CRASH_LOOP
   const cycle = countRun(before, { policy, failure, now, waitedMs: 0 }, 'message')

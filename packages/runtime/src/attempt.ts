@@ -35,7 +35,7 @@ export class Attempt<D extends Delivery = Delivery> implements AttemptContext<un
   readonly failures: FailureCycle
   readonly alone: boolean
   readonly tx: unknown = undefined
-  /** Why its handler was told to end; undefined while it may run. */
+  /** Why its signal was aborted; undefined while the handler may run. */
   interruptedBy: RedriveError | undefined = undefined
   /** True when the broker took the delivery back: another consumer may own the message. */
   isLost = false

@@ -43,7 +43,7 @@ export type RedriveEvent =
       readonly at: number
       readonly source: string
       readonly deliveryId: string
-      /** Why the handler was told to end. */
+      /** Why the signal of the handler was aborted. */
       readonly reason: HungReason
       /** Handlers of this consumer that do not end. Each one takes a slot of `concurrency`. */
       readonly hung: number

@@ -24,7 +24,7 @@ interface LossParts<D extends Delivery> {
 }
 
 /**
- * Forgets deliveries that the broker took back. A handler that runs one is told to end: this process neither
+ * Forgets deliveries that the broker took back. The signal of a handler that runs one is aborted: this process neither
  * retries nor settles it.
  */
 export function forgetLost<D extends Delivery>(parts: LossParts<D>, lost: ReadonlySet<D>): void {

@@ -44,7 +44,7 @@ export interface GuardStateDeps {
 }
 
 /** A failed attempt: its delivery, its earlier failures, its span and whether the handler skipped the message. */
-export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'> & 
+export type FailedAttempt = Pick<Attempt, 'delivery' | 'failures'> &
   Partial<Pick<Attempt, 'trace' | 'isSkipped'>>
 
 /**

@@ -6,7 +6,7 @@ import type { Call } from './invoke.ts'
 export interface ProbesDeps {
   readonly dependency: Dependency
   readonly clock: Clock
-  /** How long a probe that was told to end still counts. */
+  /** How long a probe still counts after its signal was aborted. */
   readonly graceMs: number
 }
 

@@ -163,7 +163,7 @@ export class UnendedRuns<D extends Delivery> implements GroupMember {
     publish({ type: 'handler_hung', at, source, deliveryId, reason, hung: this.hung })
   }
 
-  /** Reports the handlers that the consumer told to end, and that continue after its stop. */
+  /** Reports the handlers that continue after the stop of the consumer. */
   reportRemaining(): void {
     for (const attempt of this.#runs.keys()) {
       if (isRedriveError(attempt.interruptedBy, 'STOPPING')) this.#report(attempt)

@@ -142,7 +142,7 @@ describe('a job that runs for longer than a minute', () => {
     })
     transport.result = (_, { kind }) =>
       kind === 'deadLetter'
-        ? { kind: 'refused', error: new Error('full') }
+        ? { kind: 'refused', error: new Error('full'), isTooLarge: false }
         : { kind: 'done', destination: 'settled', truncated: 0 }
     const consumer = await start(ADAPTIVE)
     await deliver('job', 'bad')

@@ -42,7 +42,7 @@ export interface PolicyOptions {
 export interface RetryOptions {
   /**
    * Maximum counted attempts, including the first one (1–1,000, default 5, sinks 3). A failed run
-   * counts when other messages pass meanwhile: see `outage` and `unproven`.
+   * counts when other messages pass while it waits: see `outage` and `unproven`.
    */
   readonly attempts?: number
   /** Delays between attempts. Default: exponential from 1 s to 60 s with full jitter, for sinks from 100 ms to 5 s. */

@@ -84,7 +84,7 @@ export interface EmitterOptions<S extends Schemas = Schemas> {
   readonly schemas?: S
   /** Which events to keep: `drop` wins over `keep`, and `keep` over `keepIf`. Default: all. */
   readonly filter?: Pick<DeadLetterOptions, 'drop' | 'keep' | 'keepIf'>
-  /** Events over the limit are dropped. Those that the filter always keeps are stored. Default: none. */
+  /** Events over the limit are dropped. Events that the filter always keeps are stored. Default: none. */
   readonly rateLimit?: RateLimitOptions
   /**
    * Maximum time until a sink has accepted an event ('10ms'–'1d'). After it, the event is stored, and `emit`

@@ -57,7 +57,7 @@ export class KafkaTransport implements Transport<KafkaDelivery> {
   constructor(options: ResolvedOptions) {
     const { topic, group, client, order, from, sessionMs, drainMs, confirmTimeoutMs } = options
     this.source = topic
-    this.group = { name: `kafka ${[...client.bootstrapBrokers].sort().join()} ${topic} ${group}` }
+    this.group = { name: `kafka ${addressesOf(client.bootstrapBrokers)} ${topic} ${group}` }
     this.capabilities = capabilitiesOf(options)
     this.#options = options
     this.#publisher = new Publisher({ client, confirmTimeoutMs })
@@ -252,4 +252,10 @@ type TransportEvent =
 /** Creates a transport for a Kafka topic. */
 export function kafka(options: KafkaOptions): KafkaTransport {
   return new KafkaTransport(resolveOptions(options))
+}
+
+/** Returns the addresses in one order, so that two lists of the same brokers are equal. */
+function addressesOf(brokers: ResolvedOptions['client']['bootstrapBrokers']): string {
+  const addresses = brokers.map((one) => (typeof one === 'string' ? one : `${one.host}:${one.port}`))
+  return addresses.toSorted((a, b) => a.localeCompare(b)).join()
 }
