@@ -7,6 +7,7 @@ import { events, ofType, revoked, unreachable, untilAborted, world } from './fix
 
 describe('a handler that returns a promise with its own then', () => {
   const withThen = (then: (done: () => void) => void) =>
+    // oxlint-disable-next-line unicorn/no-thenable -- a promise with an own `then` is what these tests are about
     Object.assign(Promise.resolve(), { then }) as Promise<void>
 
   it('fails when that throws, and keeps its slot free for the next message', async () => {

@@ -256,6 +256,8 @@ export function kafka(options: KafkaOptions): KafkaTransport {
 
 /** Returns the addresses in one order, so that two lists of the same brokers are equal. */
 function addressesOf(brokers: ResolvedOptions['client']['bootstrapBrokers']): string {
-  const addresses = brokers.map((one) => (typeof one === 'string' ? one : `${one.host}:${one.port}`))
+  const addresses = brokers.map((one) =>
+    typeof one === 'string' ? one : `${one.host}:${one.port}`,
+  )
   return addresses.toSorted((a, b) => a.localeCompare(b)).join()
 }
