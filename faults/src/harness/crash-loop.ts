@@ -20,3 +20,10 @@ export async function killByMessage(world: World, atOnce: number): Promise<void>
   end()
   world.heal()
 }
+
+/** A scenario for every broker. */
+export const CRASH_LOOP = {
+  name: 'crash-loop',
+  story: 'one message kills every process that runs it; it is quarantined, the others are handled',
+  messages: { quick: 100, full: 300 },
+} as const

@@ -1,6 +1,6 @@
 import { duplicatesIn } from '../evidence/check.ts'
 import type { Evidence, Violation } from '../evidence/evidence.ts'
-import type { ConsumerOptions } from './consumer-options.ts'
+import { type ConsumerOptions, type JsonPolicy, POLICY } from './consumer-options.ts'
 import { type FleetOptions, ready } from './fleet.ts'
 import type { Kind } from '../evidence/message.ts'
 import { becomesTrue } from './wait.ts'
@@ -13,6 +13,40 @@ export interface Boundary<Options extends ConsumerOptions = ConsumerOptions> {
   readonly kind: Kind
   /** Consumers that die in sequence; the last one at the boundary. */
   readonly consumers: readonly Partial<FleetOptions<Options>>[]
+}
+
+/** One message in flight, so that a kill causes at most one duplicate. */
+export const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
+
+/** The first failure opens the breaker, and the message is returned. */
+export const OPENS_AT_ONCE: JsonPolicy = {
+  ...ONE_BY_ONE,
+  outage: {},
+  breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '1s' },
+}
+
+/** The consumer that finishes the remaining messages. */
+const HEALTHY = { policy: ONE_BY_ONE, workMs: 0 } as const
+
+/** One death for each boundary and message. */
+export const DEATHS = { smoke: 1, quick: 1, full: 5 } as const
+
+/** A consumer that dies at a point of its work. */
+interface DyingConsumer<Failpoint> {
+  readonly policy: JsonPolicy
+  readonly workMs: number
+  readonly isDependencyDown: boolean
+  readonly failpoint: Failpoint
+}
+
+/** Returns a boundary at which one consumer dies. */
+export function deathAt<Failpoint>(
+  name: string,
+  kind: Kind,
+  failpoint: Failpoint,
+): { name: string; kind: Kind; consumers: readonly DyingConsumer<Failpoint>[] } {
+  const policy = kind === 'outage' ? OPENS_AT_ONCE : ONE_BY_ONE
+  return { name, kind, consumers: [{ policy, workMs: 0, isDependencyDown: true, failpoint }] }
 }
 
 /**
@@ -36,7 +70,7 @@ const REACHED_AT_FIRST_MS = 30_000
 export async function dieAtEach<Options extends ConsumerOptions>(
   world: World<Options>,
   boundaries: readonly Boundary<Options>[],
-  healthy: Partial<FleetOptions<Options>>,
+  special: Partial<FleetOptions<Options>> = {},
 ): Promise<void> {
   const queues = queuesOf(world, boundaries)
   const end = world.fault('deaths at every boundary')
@@ -52,7 +86,7 @@ export async function dieAtEach<Options extends ConsumerOptions>(
   if (problems.length > 0) throw new Error(problems.join('\n'))
   end()
   world.heal()
-  const fleet = world.fleet(healthy)
+  const fleet = world.fleet({ ...HEALTHY, ...special } as Partial<FleetOptions<Options>>)
   fleet.start({ queues } as Partial<FleetOptions<Options>>)
   await ready(fleet, 1)
 }

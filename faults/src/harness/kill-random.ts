@@ -34,3 +34,10 @@ export async function killAtRandom(world: World): Promise<void> {
   await produced
   world.heal()
 }
+
+/** A scenario for every broker. */
+export const KILL_RANDOM = {
+  name: 'kill-random',
+  story: 'consumers are killed at random under load; their in-flight messages are delivered again',
+  messages: { quick: 2_000, full: 30_000 },
+} as const

@@ -1,6 +1,12 @@
-import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../harness/crash-points.ts'
+import {
+  type Boundary,
+  checkDeaths,
+  DEATHS,
+  dieAtEach,
+  ONE_BY_ONE,
+  queuesOf,
+} from '../../harness/crash-points.ts'
 import type { Evidence, Violation } from '../../evidence/evidence.ts'
-import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
 import type { Entry } from '../../evidence/history.ts'
 import type { Kind } from '../../evidence/message.ts'
 import { createTopics } from '../broker.ts'
@@ -10,9 +16,6 @@ import type { Scale } from '../../harness/scenario.ts'
 import type { KafkaScenario, KafkaWorld } from '../world.ts'
 import { groupOf } from '../topology.ts'
 import { onCluster } from './load.ts'
-
-/** One message in flight, so that a kill causes at most one duplicate. */
-const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
 
 const AROUND: readonly When[] = ['before', 'answered']
 const ALL: readonly When[] = ['before', 'written', 'answered', 'received']
@@ -141,17 +144,17 @@ function boundariesOf(reached: readonly Reached[], scale: Scale): readonly Kafka
 async function play(
   world: KafkaWorld,
   reached: readonly Reached[],
-  healthy: Partial<KafkaConsumerOptions> = {},
+  special: Partial<KafkaConsumerOptions> = {},
 ): Promise<void> {
   const boundaries = boundariesOf(reached, world.scale)
   await createTopics(world.broker, queuesOf(world, boundaries), world.partitions)
-  await dieAtEach(world, boundaries, { policy: ONE_BY_ONE, workMs: 0, ...healthy })
+  await dieAtEach(world, boundaries, special)
 }
 
 export const killAtBoundaries: KafkaScenario = onCluster({
   name: 'kill-at-boundaries',
   story: `a consumer dies around every request it sends, at ${boundariesOf(REACHED, 'full').length} points (fewer with --quick and --smoke); one duplicate per death, nothing lost`,
-  messages: { smoke: 1, quick: 1, full: 5 },
+  messages: DEATHS,
   // Each point has a separate topic, and each topic adds six others.
   partitions: 1,
   play: (world) => play(world, REACHED),

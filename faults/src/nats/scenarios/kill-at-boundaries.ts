@@ -1,5 +1,10 @@
-import { type Boundary, checkDeaths, dieAtEach } from '../../harness/crash-points.ts'
-import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
+import {
+  type Boundary,
+  checkDeaths,
+  DEATHS,
+  deathAt,
+  dieAtEach,
+} from '../../harness/crash-points.ts'
 import type { Kind } from '../../evidence/message.ts'
 import type { NatsConsumerOptions, Point } from '../consumer-options.ts'
 import type { NatsScenario } from '../world.ts'
@@ -33,36 +38,16 @@ const DECISIONS: Readonly<Record<string, Decided>> = {
   },
 }
 
-/** One message in flight, so that a kill causes at most one duplicate. */
-const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
-/** The first failure opens the breaker, and the message is returned. */
-const OPENS_AT_ONCE: JsonPolicy = {
-  ...ONE_BY_ONE,
-  outage: {},
-  breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '1s' },
-}
-
 const BOUNDARIES: readonly Boundary<NatsConsumerOptions>[] = Object.entries(DECISIONS).flatMap(
-  ([decision, { kind, subject, points }]) =>
-    points.map((point) => ({
-      name: `${decision} ${point}`,
-      kind,
-      consumers: [
-        {
-          policy: kind === 'outage' ? OPENS_AT_ONCE : ONE_BY_ONE,
-          workMs: 0,
-          isDependencyDown: true,
-          failpoint: { point, ...(subject === undefined ? {} : { subject }) },
-        },
-      ],
-    })),
+  ([decision, { kind, points, ...selected }]) =>
+    points.map((point) => deathAt(`${decision} ${point}`, kind, { point, ...selected })),
 )
 
 export const killAtBoundaries: NatsScenario = {
   name: 'kill-at-boundaries',
   story: `a consumer dies at each of ${BOUNDARIES.length} points of a hand-off; one duplicate per death, nothing lost`,
   service: 'nats-restarts',
-  messages: { smoke: 1, quick: 1, full: 5 },
-  play: (world) => dieAtEach(world, BOUNDARIES, { policy: ONE_BY_ONE, workMs: 0 }),
+  messages: DEATHS,
+  play: (world) => dieAtEach(world, BOUNDARIES),
   check: (evidence) => checkDeaths(evidence, BOUNDARIES),
 }

@@ -1,19 +1,16 @@
-import { type Boundary, checkDeaths, dieAtEach } from '../../harness/crash-points.ts'
+import {
+  type Boundary,
+  checkDeaths,
+  DEATHS,
+  dieAtEach,
+  ONE_BY_ONE,
+  OPENS_AT_ONCE,
+} from '../../harness/crash-points.ts'
 import type { Evidence, Violation } from '../../evidence/evidence.ts'
-import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
 import type { Kind } from '../../evidence/message.ts'
 import type { Failpoint, PostgresConsumerOptions } from '../consumer-options.ts'
 import type { QueryName } from '../queries.ts'
 import type { PostgresScenario } from '../world.ts'
-
-/** One message in flight, so that a kill causes at most one duplicate. */
-const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
-/** The first failure opens the breaker, and the message is returned. */
-const OPENS_AT_ONCE: JsonPolicy = {
-  ...ONE_BY_ONE,
-  outage: {},
-  breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '1s' },
-}
 
 interface Reached {
   /** The kind of message that leads to the query. */
@@ -71,8 +68,8 @@ export const killAtBoundaries: PostgresScenario = {
   name: 'kill-at-boundaries',
   story: `a consumer dies before and after every query it sends, at ${BOUNDARIES.length} points; nothing is lost`,
   service: 'postgres',
-  messages: { smoke: 1, quick: 1, full: 5 },
-  play: (world) => dieAtEach(world, BOUNDARIES, { policy: ONE_BY_ONE, workMs: 0 }),
+  messages: DEATHS,
+  play: (world) => dieAtEach(world, BOUNDARIES),
   check: (evidence) => [...checkDeaths(evidence, BOUNDARIES), ...checkNamed(evidence)],
 }
 

@@ -1,11 +1,9 @@
-import { killByMessage } from '../../harness/crash-loop.ts'
+import { CRASH_LOOP, killByMessage } from '../../harness/crash-loop.ts'
 import { declareSource } from '../topology.ts'
 import type { RabbitScenario } from '../world.ts'
 
 export const crashLoop: RabbitScenario = {
-  name: 'crash-loop',
-  story:
-    'one message among many kills every process that runs it; only this message is quarantined',
+  ...CRASH_LOOP,
   service: 'rabbitmq',
   messages: { quick: 1_000, full: 1_000 },
   async play(world) {

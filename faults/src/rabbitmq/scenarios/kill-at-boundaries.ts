@@ -1,5 +1,11 @@
-import { type Boundary, checkDeaths, dieAtEach, queuesOf } from '../../harness/crash-points.ts'
-import { type JsonPolicy, POLICY } from '../../harness/consumer-options.ts'
+import {
+  type Boundary,
+  checkDeaths,
+  DEATHS,
+  deathAt,
+  dieAtEach,
+  queuesOf,
+} from '../../harness/crash-points.ts'
 import type { Kind } from '../../evidence/message.ts'
 import type { Point, RabbitConsumerOptions } from '../consumer-options.ts'
 import { declareSource } from '../topology.ts'
@@ -43,39 +49,19 @@ const DECISIONS: Readonly<Record<string, Decided>> = {
   },
 }
 
-/** One message in flight, so that a kill causes at most one duplicate. */
-const ONE_BY_ONE: JsonPolicy = { ...POLICY, concurrency: 1, poison: { repeats: 2 } }
-/** The first failure opens the breaker, and the message is returned. */
-const OPENS_AT_ONCE: JsonPolicy = {
-  ...ONE_BY_ONE,
-  outage: {},
-  breaker: { trip: { kind: 'consecutive', failures: 1 }, minOpen: '1s' },
-}
-
 const BOUNDARIES: readonly Boundary<RabbitConsumerOptions>[] = Object.entries(DECISIONS).flatMap(
-  ([decision, { kind, queue, points }]) =>
-    points.map((point) => ({
-      name: `${decision} ${point}`,
-      kind,
-      consumers: [
-        {
-          policy: kind === 'outage' ? OPENS_AT_ONCE : ONE_BY_ONE,
-          workMs: 0,
-          isDependencyDown: true,
-          failpoint: { point, ...(queue === undefined ? {} : { queue }) },
-        },
-      ],
-    })),
+  ([decision, { kind, points, ...selected }]) =>
+    points.map((point) => deathAt(`${decision} ${point}`, kind, { point, ...selected })),
 )
 
 export const killAtBoundaries: RabbitScenario = {
   name: 'kill-at-boundaries',
   story: `a consumer dies at each of ${BOUNDARIES.length} points of a hand-off; one duplicate per death, nothing lost`,
   service: 'rabbitmq',
-  messages: { smoke: 1, quick: 1, full: 5 },
+  messages: DEATHS,
   async play(world) {
     await declareSource(world.broker, ...queuesOf(world, BOUNDARIES))
-    await dieAtEach(world, BOUNDARIES, { policy: ONE_BY_ONE, workMs: 0 })
+    await dieAtEach(world, BOUNDARIES)
   },
   check: (evidence) => checkDeaths(evidence, BOUNDARIES),
 }

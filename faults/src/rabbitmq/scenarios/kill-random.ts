@@ -1,9 +1,8 @@
-import { killAtRandom } from '../../harness/kill-random.ts'
+import { KILL_RANDOM, killAtRandom } from '../../harness/kill-random.ts'
 import type { RabbitScenario } from '../world.ts'
 
 export const killRandom: RabbitScenario = {
-  name: 'kill-random',
-  story: 'consumers are killed at random under load; their in-flight messages are delivered again',
+  ...KILL_RANDOM,
   service: 'rabbitmq',
   messages: { quick: 3_000, full: 30_000 },
   play: killAtRandom,

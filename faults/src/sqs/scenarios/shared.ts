@@ -1,23 +1,20 @@
 import { CLIENT_CLOCK, playWithWrongClocks } from '../../harness/client-clock.ts'
-import { killByMessage } from '../../harness/crash-loop.ts'
-import { killAtRandom } from '../../harness/kill-random.ts'
+import { CRASH_LOOP, killByMessage } from '../../harness/crash-loop.ts'
+import { KILL_RANDOM, killAtRandom } from '../../harness/kill-random.ts'
 import type { SqsScenario } from '../world.ts'
 
 const SERVICE = 'elasticmq'
 
 export const killRandom: SqsScenario = {
-  name: 'kill-random',
-  story: 'consumers are killed at random under load; their in-flight messages are delivered again',
+  ...KILL_RANDOM,
   service: SERVICE,
   messages: { quick: 2_000, full: 20_000 },
   play: killAtRandom,
 }
 
 export const crashLoop: SqsScenario = {
-  name: 'crash-loop',
-  story: 'one message kills every process that runs it; it is quarantined, the others are handled',
+  ...CRASH_LOOP,
   service: SERVICE,
-  messages: { quick: 100, full: 300 },
   play: (world) => killByMessage(world, 20),
 }
 
