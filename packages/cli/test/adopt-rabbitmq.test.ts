@@ -115,6 +115,15 @@ test('the changed consumer runs on the existing queue, and the old one continues
   expect(await deadLetters(`${queue}.dead`)).toEqual([['o-6', undefined]])
 })
 
+/** Writes a changed consumer next to what it imports. */
+function changedFile(text: string): string {
+  const folder = mkdtempSync(join(ROOT, FOLDER, 'changed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'payments.js'), textOf('payments.js'))
+  writeFileSync(join(folder, 'consumer.js'), text)
+  return join(folder, 'consumer.js')
+}
+
 const PLAIN = `import amqp from 'amqplib'
 import { CardDeclined, charge } from './payments.js'
 
@@ -144,11 +153,7 @@ test('a consumer that redrive init has changed runs on the existing queue', asyn
   const { queue, channel, start, order, deadLetters } = await existingQueue()
   const proposal = rewriteAmqplib(PLAIN, false)
   if (proposal?.kind !== 'change') throw new Error(JSON.stringify(proposal))
-  const folder = mkdtempSync(join(ROOT, FOLDER, 'changed-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
-  writeFileSync(join(folder, 'payments.js'), textOf('payments.js'))
-  writeFileSync(join(folder, 'consumer.js'), proposal.after)
-  const program = start(join(folder, 'consumer.js'))
+  const program = start(changedFile(proposal.after))
   await order('o-1', 'good')
   await order('o-2', 'bank-away')
   await order('o-3', 'declined')
@@ -160,6 +165,24 @@ test('a consumer that redrive init has changed runs on the existing queue', asyn
     return messageCount === 1
   })
   expect(await deadLetters(`${queue}.redrive.dlq`)).toEqual([['o-3', 'business']])
+  program.kill('SIGTERM')
+  expect(await program.exited).toBe(0)
+})
+
+test.each([
+  ['has no reaction to SIGTERM', ''],
+  [
+    'closes its connection at SIGTERM',
+    "process.once('SIGTERM', async () => {\n  await channel.close()\n  await connection.close()\n})\n",
+  ],
+])('a changed consumer that %s ends at SIGTERM', async (_, reaction) => {
+  const { start, order } = await existingQueue()
+  const text = PLAIN.slice(0, PLAIN.indexOf('process.once')).replace('const { consumerTag } = ', '')
+  const proposal = rewriteAmqplib(text + reaction, false)
+  if (proposal?.kind !== 'change') throw new Error(JSON.stringify(proposal))
+  const program = start(changedFile(proposal.after))
+  await order('o-1', 'good')
+  await until('the order is charged', () => program.printed().includes('charged o-1'))
   program.kill('SIGTERM')
   expect(await program.exited).toBe(0)
 })

@@ -63,7 +63,7 @@ export async function main(url: string): Promise<void> {
       return
     }
   }, { concurrency: 20, classify: [business(CardDeclined)] })
-  process.once('SIGTERM', () => void consumer.stop())
+  process.once('SIGTERM', () => void consumer.stop().then(() => connection.close()))
 }
 `
 
@@ -103,13 +103,14 @@ async function main() {
   const consumer = await consume(rabbitmq({ url: "amqp://localhost", queue: "orders", topology: 'adopt' }), async (msg) => {
     await work(Buffer.from(msg.bytes));
   });
-  process.once('SIGTERM', () => void consumer.stop());
+  process.once('SIGTERM', () => void consumer.stop().then(() => connection.close()));
 }
 `)
   })
 
   const handler = (body: string, options = '') => `import amqp from 'amqplib'
-const channel = await (await amqp.connect(url)).createChannel()
+const connection = await amqp.connect(url)
+const channel = await connection.createChannel()
 await channel.consume('orders', async (message) => {
 ${body}
 }${options})
@@ -119,70 +120,171 @@ ${body}
       'acknowledges before its work has ended',
       'channel.ack(message)\nawait work()',
       '',
-      '4: The handler acknowledges before its work has ended.',
+      '5: The handler acknowledges before its work has ended.',
     ],
     [
       'acknowledges in a callback',
       'work(() => { channel.ack(message) })',
       '',
-      '4: The handler settles the message in another function.',
+      '5: The handler settles the message in another function.',
     ],
     [
       'passes the message on',
       'await work(message)\nchannel.ack(message)',
       '',
-      '4: The handler passes "message" to other code.',
+      '5: The handler passes "message" to other code.',
     ],
     [
       'passes the channel on',
       'await work(channel)\nchannel.ack(message)',
       '',
-      '4: The handler uses "channel" for another purpose.',
+      '5: The handler uses "channel" for another purpose.',
     ],
     [
       'publishes on the channel',
       "channel.sendToQueue('a', message.content)\nchannel.ack(message)",
       '',
-      '4: The handler calls sendToQueue of the channel.',
+      '5: The handler calls sendToQueue of the channel.',
     ],
     [
       'rejects without an error',
       'if (bad) return channel.nack(message, false, false)\nchannel.ack(message)',
       '',
-      '4: The handler rejects the message without an error that it has caught.',
+      '5: The handler rejects the message without an error that it has caught.',
     ],
     [
       'counts attempts',
       'try {\nawait work()\nchannel.ack(message)\n} catch (error) {\nif (attempts > 5) channel.nack(message, false, false)\n}',
       '',
-      '8: The handler rejects the message under a condition that Redrive cannot convert.',
+      '9: The handler rejects the message under a condition that Redrive cannot convert.',
     ],
     [
       'uses the fields of the delivery',
       'await work(message.fields.redelivered)\nchannel.ack(message)',
       '',
-      '4: The handler uses "message.fields.redelivered".',
+      '5: The handler uses "message.fields.redelivered".',
     ],
     [
       'acknowledges nothing',
       'await work(message.content)',
       '',
-      '3: The handler does not acknowledge the message.',
+      '4: The handler does not acknowledge the message.',
     ],
     [
       'is exclusive',
       'channel.ack(message)',
       ', { exclusive: true }',
-      '5: The consumer has options.',
+      '6: The consumer has options.',
     ],
     [
       'uses a name that the change adds',
       'const consumer = 1\nchannel.ack(message)',
       '',
-      '4: The file already uses the name "consumer".',
+      '5: The file already uses the name "consumer".',
     ],
   ])('that %s is left to the user', (_, body, options, reason) => {
     expect(reasons(rewriteAmqplib(handler(body, options), false))).toEqual([reason])
+  })
+
+  test('stops before each function closes the channel or the connection', () => {
+    const text = `import { connect } from 'amqplib'
+export async function start(url) {
+  const connection = await connect(url)
+  const channel = await connection.createChannel()
+  await channel.consume('orders', (message) => {
+    channel.ack(message)
+  })
+  process.once('SIGINT', async () => {
+    await connection.close()
+  })
+  return {
+    async close() {
+      await channel.close()
+      await connection.close()
+    },
+  }
+}
+`
+    const after = changed(rewriteAmqplib(text, false))
+    expect(after).toContain(`  process.once('SIGINT', async () => {
+    await consumer.stop()
+    await connection.close()
+  })`)
+    expect(after).toContain(`    async close() {
+      await consumer.stop()
+      await channel.close()
+      await connection.close()
+    },`)
+    expect(after).not.toContain('SIGTERM')
+  })
+
+  test.each([
+    [
+      'const connection = await connect(url)',
+      "process.on('SIGTERM', () => process.exit(0))\n  const connection = await connect(url)",
+      ['6: The file handles a signal, and does not cancel the consumer there.'],
+    ],
+    [
+      '  })\n}',
+      '  })\n  return () => connection.close()\n}',
+      ['8: The stop of the consumer cannot be added to this close.'],
+    ],
+    [
+      'const connection = await connect(url)',
+      'const connection = await connect(url)\n  const stop = async () => {\n    await connection.close()\n  }',
+      ['5: The stop of the consumer cannot be added to this close.'],
+    ],
+    [
+      "'orders', (",
+      "(await channel.assertQueue('', { durable: false })).queue, (",
+      ['5: The queue is exclusive, or the broker deletes it with its consumer.'],
+    ],
+    [
+      "'orders', (",
+      "(await channel.assertQueue('a', { autoDelete: true })).queue, (",
+      ['5: The queue is exclusive, or the broker deletes it with its consumer.'],
+    ],
+  ])(
+    'that cannot be stopped, or whose queue is temporary, is left to the user: %s',
+    (from, to, expected) => {
+      const text = `import { connect } from 'amqplib'
+export async function start(url) {
+  const connection = await connect(url)
+  const channel = await connection.createChannel()
+  await channel.consume('orders', (message) => {
+    channel.ack(message)
+  })
+}
+`
+      expect(reasons(rewriteAmqplib(text.replace(from, to), false))).toEqual(expected)
+    },
+  )
+
+  test('loses the type of its message, which is another one', () => {
+    const text = AMQP.replace(
+      '(message) =>',
+      '(message: amqp.ConsumeMessage | null): Promise<void> =>',
+    )
+    const after = AMQP_CHANGED.replace('(message) =>', '(message): Promise<void> =>')
+    expect(changed(rewriteAmqplib(text, true))).toBe(after)
+    const other = AMQP.replace('(message) =>', '(message: { content: Buffer }) =>')
+    expect(reasons(rewriteAmqplib(other, true))).toEqual([
+      '12: The type of the parameter is not a plain name.',
+    ])
+  })
+
+  test('in a module without static imports gets imports, and lines end as before', () => {
+    const text = `const amqp = await import('amqplib');
+const connection = await amqp.connect('amqp://localhost');
+const channel = await connection.createChannel();
+await channel.consume('orders', (message) => {
+  channel.ack(message);
+});
+`
+    const after = changed(rewriteAmqplib(text, false))
+    expect(after).toContain("import { consume } from '@redrive/runtime';\n")
+    const windows = (one: string) => one.replaceAll('\n', '\r\n')
+    expect(changed(rewriteAmqplib(windows(text), false))).toBe(windows(after))
   })
 
   test('is left to the user when the file has two, or no address', () => {
@@ -248,6 +350,11 @@ process.once('SIGTERM', async () => {
   await Promise.all([producer.disconnect(), admin.disconnect()])
 })
 `)
+  })
+
+  test('loses the type of its message, which is another one', () => {
+    const text = KAFKA.replace('({ message })', '({ message }: EachMessagePayload)')
+    expect(changed(rewriteKafkajs(text, true))).toContain('withRedrive(async (message) => {')
   })
 
   test.each([

@@ -8,6 +8,7 @@ export interface Consumer {
   readonly channel: string
   readonly handler: Syntax
   readonly message: string
+  readonly parameter: Syntax
 }
 
 /** Rewrites the handler: returning acknowledges, and the error that it has caught rejects. */

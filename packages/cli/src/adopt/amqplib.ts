@@ -1,6 +1,7 @@
 import type { CallExpression, Program } from 'acorn'
 import { type Consumer, rewriteHandler } from './amqplib-handler.ts'
-import { type Draft, rangeOf, refuse, sourceOf, startDraft } from './draft.ts'
+import { stopBeforeClose, stopOnSignal } from './amqplib-stop.ts'
+import { type Draft, dropType, rangeOf, refuse, sourceOf, startDraft } from './draft.ts'
 import type { Proposal, Reason } from './proposal.ts'
 import {
   applyEdits,
@@ -8,7 +9,6 @@ import {
   type FoundNode,
   functionAround,
   importEdit,
-  indentOf,
   isFunction,
   isName,
   methodOf,
@@ -33,10 +33,12 @@ export function rewriteAmqplib(text: string, isTypeScript: boolean): Proposal | 
   if (another !== undefined) refuse(draft, another.node, 'The file has several consumers.')
   refuseNames(draft, all)
   const consumer = readConsumer(draft, call)
-  const url = readUrl(draft, all, call)
+  const broker = readBroker(draft, all, call)
   if (consumer !== undefined) {
+    refuseTemporaryQueue(draft, all)
+    dropType(draft, consumer.handler, consumer.parameter)
     rewriteHandler(draft, consumer)
-    rewriteCall(draft, consumer, url, all)
+    rewriteCall(draft, consumer, broker, all)
     draft.edits.push(importsOf(program, draft))
   }
   if (draft.reasons.length > 0) return byHand(draft.reasons)
@@ -77,11 +79,27 @@ function readConsumer(draft: Draft, call: FoundNode<CallExpression>): Consumer |
     refuse(draft, call.node, 'The consumer is not started in an async function.')
   }
   const channel = methodOf(call.node)?.object ?? ''
-  return { call, channel, handler, message: message.name }
+  return { call, channel, handler, message: message.name, parameter: message }
+}
+
+/** The consumer of Redrive has its own connection, which such a queue does not accept or does not outlive. */
+function refuseTemporaryQueue(draft: Draft, all: readonly FoundNode[]): void {
+  for (const { node } of all) {
+    if (node.type !== 'CallExpression' || methodOf(node)?.method !== 'assertQueue') continue
+    const given = node.arguments.map((one) => sourceOf(draft, one)).join()
+    if (/^(['"`])\1(,|$)|(exclusive|autoDelete)\s*:\s*true/.test(given))
+      refuse(draft, node, 'The queue is exclusive, or the broker deletes it with its consumer.')
+  }
+}
+
+/** The address of the broker, and the connection to it. */
+interface Broker {
+  readonly url: string
+  readonly connection: string
 }
 
 /** Returns the text of the address. It must be visible where the consumer is started. */
-function readUrl(draft: Draft, all: readonly FoundNode[], call: FoundNode): string {
+function readBroker(draft: Draft, all: readonly FoundNode[], call: FoundNode): Broker {
   const connects = all.filter(
     ({ node }) =>
       node.type === 'CallExpression' &&
@@ -91,18 +109,24 @@ function readUrl(draft: Draft, all: readonly FoundNode[], call: FoundNode): stri
   const url = connect?.node.type === 'CallExpression' ? connect.node.arguments[0] : undefined
   if (connect === undefined || url === undefined || connects.length > 1) {
     refuse(draft, call.node, 'The file does not connect to one broker with an address.')
-    return ''
+    return { url: '', connection: '' }
   }
   if (functionAround(connect) !== functionAround(call)) {
     refuse(draft, call.node, 'The consumer and its connection are in different functions.')
   }
-  return sourceOf(draft, url)
+  const [awaited, declared] = connect.around
+  const isNamed =
+    awaited?.type === 'AwaitExpression' &&
+    declared?.type === 'VariableDeclarator' &&
+    declared.id.type === 'Identifier'
+  if (!isNamed) refuse(draft, connect.node, 'The connection is not a variable.')
+  return { url: sourceOf(draft, url), connection: isNamed ? sourceOf(draft, declared.id) : '' }
 }
 
 function rewriteCall(
   draft: Draft,
   consumer: Consumer,
-  url: string,
+  { url, connection }: Broker,
   all: readonly FoundNode[],
 ): void {
   const { call, handler } = consumer
@@ -115,7 +139,7 @@ function rewriteCall(
   const options = optionsOf(draft, all)
   draft.edits.push(
     {
-      start: startOf(draft, expression, statement, all),
+      start: startOf(draft, { ...consumer, connection, expression, statement }, all),
       end: queue.end,
       text: `const consumer = await consume(${from}`,
     },
@@ -128,15 +152,21 @@ const adopt = ({ text }: Draft) =>
     ? "topology: 'adopt'"
     : "topology: 'adopt', queueType: 'classic'"
 
+interface Start {
+  readonly call: FoundNode
+  readonly channel: string
+  readonly connection: string
+  readonly expression: Syntax
+  readonly statement: Syntax | undefined
+}
+
 /** Returns where the call begins with its variable, whose uses it rewrites. */
-function startOf(
-  draft: Draft,
-  expression: Syntax,
-  statement: Syntax | undefined,
-  all: readonly FoundNode[],
-): number {
+function startOf(draft: Draft, start: Start, all: readonly FoundNode[]): number {
+  const { call, channel, connection, expression, statement } = start
   if (statement?.type === 'ExpressionStatement') {
-    stopOnSignal(draft, statement)
+    const scope = call.around[call.around.indexOf(statement) + 1]
+    if (!stopBeforeClose(draft, { statement, scope, names: [channel, connection] }, all))
+      stopOnSignal(draft, statement, connection)
     return expression.start
   }
   const declaration = all.find(({ node }) => node === statement)?.around[0]
@@ -149,15 +179,6 @@ function startOf(
   }
   for (const found of all) stopInsteadOfCancel(draft, found)
   return declaration.start
-}
-
-/** A consumer without a reaction to SIGTERM gets one. */
-function stopOnSignal(draft: Draft, statement: Syntax): void {
-  if (draft.text.includes('SIGTERM')) return
-  const end = draft.text[statement.end - 1] === ';' ? ';' : ''
-  const indent = indentOf(draft.text, statement.start)
-  const line = `\n${indent}process.once('SIGTERM', () => void consumer.stop())${end}`
-  draft.edits.push({ start: statement.end, end: statement.end, text: line })
 }
 
 function stopInsteadOfCancel(draft: Draft, { node, around }: FoundNode): void {

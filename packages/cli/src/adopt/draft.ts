@@ -28,3 +28,13 @@ export const rangeOf = ({
   start,
   end,
 }: Syntax): { readonly start: number; readonly end: number } => ({ start, end })
+
+/** Removes the type of the first parameter, because the message of Redrive has another one. */
+export function dropType(draft: Draft, handler: Syntax, parameter: Syntax): void {
+  const { end } = parameter
+  const rest = draft.text.slice(end, 'body' in handler ? (handler.body as Syntax).start : end)
+  if (!/^\s*\??:/.test(rest)) return
+  const [type] = /^\s*\??:\s*[\w.]+(\s*\|\s*[\w.]+)*\s*(?=,?\s*\))/.exec(rest) ?? []
+  if (type === undefined) refuse(draft, parameter, 'The type of the parameter is not a plain name.')
+  else draft.edits.push({ start: end, end: end + type.length, text: '' })
+}

@@ -1,5 +1,5 @@
 import type { CallExpression, ObjectExpression } from 'acorn'
-import { type Draft, refuse, sourceOf, startDraft } from './draft.ts'
+import { type Draft, dropType, refuse, sourceOf, startDraft } from './draft.ts'
 import type { Proposal } from './proposal.ts'
 import {
   applyEdits,
@@ -139,6 +139,7 @@ function rewriteHandler(draft: Draft, handler: Syntax): void {
     refuse(draft, handler, 'The handler uses more than the message.')
     return
   }
+  dropType(draft, handler, parameter)
   const isBare = draft.text[parameter.start - 1] === '('
   draft.edits.push({
     start: parameter.start,

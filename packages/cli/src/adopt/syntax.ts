@@ -89,10 +89,12 @@ export interface Edit {
   readonly text: string
 }
 
-/** Applies edits that do not overlap. A line that becomes empty is removed. */
+/** Applies edits that do not overlap. A line that becomes empty is removed. New lines end as those of the text. */
 export function applyEdits(text: string, edits: readonly Edit[]): string {
   let result = text
-  for (const { start, end, text: fresh } of edits.toSorted((a, b) => b.start - a.start)) {
+  const lineBreak = text.includes('\r\n') ? '\r\n' : '\n'
+  for (const { start, end, text: edit } of edits.toSorted((a, b) => b.start - a.start)) {
+    const fresh = edit.replaceAll(/\r?\n/g, lineBreak)
     const lineStart = result.lastIndexOf('\n', start - 1) + 1
     const lineEnd = result.indexOf('\n', end)
     const rest = lineEnd < 0 ? result.slice(end) : result.slice(end, lineEnd)
@@ -120,9 +122,10 @@ export function importEdit(
 ): Edit {
   const last = program.body.findLast(({ type }) => type === 'ImportDeclaration')
   const quote = /from "/.test(text) || /require\("/.test(text) ? '"' : "'"
-  const end = /;\n/.test(text) ? ';' : ''
+  const end = /;\r?\n/.test(text) ? ';' : ''
+  const isRequired = last === undefined && /\brequire\(/.test(text)
   const lines = imports.map(([name, from]) =>
-    last === undefined
+    isRequired
       ? `const { ${name} } = require(${quote}${from}${quote})${end}`
       : `import { ${name} } from ${quote}${from}${quote}${end}`,
   )
