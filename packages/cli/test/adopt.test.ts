@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -416,6 +416,7 @@ function project(files: Readonly<Record<string, string>>) {
     writeFileSync(join(cwd, name), text)
   }
   return {
+    folder: cwd,
     read: (name: string) => readFileSync(join(cwd, name), 'utf8'),
     init: (flags: readonly string[], answers?: boolean) =>
       run(['init', ...flags], { cwd, answers }),
@@ -445,6 +446,25 @@ describe('redrive init in a project', () => {
   test('detects a library from source files alone', async () => {
     const { init } = project({ 'index.js': "const { Kafka } = require('kafkajs')\n" })
     expect((await init(['--dry-run'])).stderr).toContain('kafkajs in index.js. Stays as it is:')
+  })
+
+  test('finds the broker of a workspace in its source files, and skips what is not a file', async () => {
+    const { init, folder } = project({
+      'package.json': '\uFEFF{ "workspaces": ["services/*"] }',
+      'services/orders/index.js': "const amqp = require('amqplib')\n",
+      'vendor/three.js/README.md': '',
+    })
+    symlinkSync('missing.js', join(folder, 'link.js'))
+    const { code, stderr } = await init(['--dry-run'])
+    expect({ code, stderr }).toMatchObject({ code: 0 })
+    expect(stderr).toContain('Found amqplib in services/orders/index.js.\n')
+    expect(stderr).toContain('+      url: ${RABBITMQ_URL}\n')
+  })
+
+  test('shows a file of Windows without its line ends', async () => {
+    const text = AMQP.replaceAll('\n', '\r\n')
+    const { stderr } = await project({ 'index.ts': text }).init(['--dry-run'])
+    expect(stderr).toContain('-    channel.ack(message)\n')
   })
 
   test('shows the change of a consumer, and changes nothing without --write', async () => {

@@ -147,7 +147,9 @@ describe('redrive init', () => {
     const cwd = folderWith()
     const { out, run } = world({ cwd })
     expect(await run((io) => initCommand(io, { yes: true }))).toBe(0)
-    expect(out.stderr).toContain('Found no broker in package.json or the environment')
+    expect(out.stderr).toContain(
+      'Found no broker in package.json, the source files or the environment',
+    )
     expect(await world({ cwd, env }).run((io) => validateConfig(io, {}))).toBe(0)
   })
 

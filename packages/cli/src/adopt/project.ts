@@ -62,8 +62,21 @@ function sourcesIn(cwd: string): readonly SourceFile[] {
     .filter((file) => !/\.d\.[cm]?ts$/.test(file))
     .toSorted()
     .slice(0, FILES_MAX)
-    .filter((file) => statSync(join(cwd, file)).size <= BYTES_MAX)
-    .map((file) => ({ file, text: readFileSync(join(cwd, file), 'utf8') }))
+    .flatMap((file) => readSource(cwd, file))
+}
+
+/** Reads a file. Folders such as `three.js`, links to missing files and unreadable files are skipped. */
+function readSource(cwd: string, file: string): readonly SourceFile[] {
+  const path = join(cwd, file)
+  try {
+    const found = statSync(path)
+    if (!found.isFile() || found.size > BYTES_MAX) return []
+    return [{ file, text: readFileSync(path, 'utf8') }]
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'EPERM' || code === 'ELOOP') return []
+    throw error
+  }
 }
 
 /** Returns the files that import a package, or a part of it. */

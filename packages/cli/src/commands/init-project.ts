@@ -64,13 +64,16 @@ function showConsumer(io: Io, { file, before, proposal }: FoundConsumer): void {
   const page = new Page(io.stderr)
   page.line`--- ${file}`
   page.line`+++ ${file}`
-  for (const line of hunks(diffLines(before, proposal.after))) {
+  for (const line of hunks(diffLines(shown(before), shown(proposal.after)))) {
     if (line === undefined) page.line`…`
     else if (line.kind === 'same') page.line` ${line.text}`
     else if (line.kind === 'removed') page.line`${red(`-${line.text}`)}`
     else page.line`${green(`+${line.text}`)}`
   }
 }
+
+/** Returns the text without the line ends of Windows, which a terminal shows as characters. */
+const shown = (text: string): string => text.replaceAll('\r\n', '\n')
 
 async function writeConsumer(
   io: Io,

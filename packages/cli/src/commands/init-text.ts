@@ -8,7 +8,7 @@ export interface DetectedBrokers {
   readonly sqs: string | undefined
   /** Variable with the address of the server's database. */
   readonly database: string
-  /** Evidence, for people: `amqplib in package.json`. */
+  /** Evidence, for people: `amqplib in package.json`, `kafkajs in services/clicks.ts`. */
   readonly because: readonly string[]
 }
 
@@ -47,17 +47,27 @@ const VARIABLES: Readonly<Record<Broker | 'database', readonly string[]>> = {
   database: ['DATABASE_URL', 'POSTGRES_URL', 'PG_URL'],
 }
 
+/**
+ * Returns the brokers of a project. `imports` has the first file that imports a library: the package.json of a
+ * workspace names none.
+ */
 export function detect(
   dependencies: readonly string[],
+  imports: ReadonlyMap<string, string>,
   env: Readonly<Record<string, string | undefined>>,
 ): DetectedBrokers {
   const because: string[] = []
   const isSet = (name: string) => Boolean(env[name]) || Boolean(env[`${name}_FILE`])
   const variableOf = (of: Broker | 'database') => VARIABLES[of].find(isSet)
   const find = (broker: Broker): string | undefined => {
-    const library = LIBRARIES[broker].find((name) => dependencies.includes(name))
+    const names = LIBRARIES[broker]
+    const library =
+      names.find((name) => dependencies.includes(name)) ?? names.find((name) => imports.has(name))
     const variable = variableOf(broker)
-    if (library !== undefined) because.push(`${library} in package.json`)
+    if (library !== undefined)
+      because.push(
+        `${library} in ${dependencies.includes(library) ? 'package.json' : imports.get(library)}`,
+      )
     if (variable !== undefined) because.push(`${variable} in the environment`)
     return library === undefined && variable === undefined
       ? undefined

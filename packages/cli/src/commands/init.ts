@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type { Project } from '../adopt/project.ts'
 import { CommandError, EXIT, type ExitCode } from '../exit.ts'
 import type { CommonOptions, Io } from '../io.ts'
 import { print, say } from '../print.ts'
@@ -27,7 +28,7 @@ export async function initCommand(io: Io, options: InitOptions): Promise<ExitCod
   if (existing !== undefined && options.write !== true) throw alreadyExists(existing)
   const dependencies = dependenciesIn(io.cwd)
   const project = readProject(io.cwd, dependencies)
-  const detected = detect(dependencies, io.env)
+  const detected = detect(dependencies, importsOf(project), io.env)
   const text = configText(detected)
   if (existing === undefined && !options.json && !options.jsonl) show(io, detected, text)
   showLibraries(io, project)
@@ -66,7 +67,9 @@ const alreadyExists = (name: string) =>
 function show(io: Io, { because }: DetectedBrokers, text: string): void {
   for (const one of because) say(io)`Found ${one}.`
   if (because.length === 0)
-    say(io)`Found no broker in package.json or the environment. The config contains an example.`
+    say(
+      io,
+    )`Found no broker in package.json, the source files or the environment. The config contains an example.`
   const page = new Page(io.stderr)
   page.line`--- /dev/null`
   page.line`+++ ${FILE}`
@@ -83,6 +86,12 @@ function write(path: string, text: string): void {
   }
 }
 
+/** Returns the first file that imports each library. */
+const importsOf = ({ libraries }: Project): ReadonlyMap<string, string> =>
+  new Map(
+    libraries.flatMap(({ name, files: [file] }) => (file === undefined ? [] : [[name, file]])),
+  )
+
 function dependenciesIn(cwd: string): readonly string[] {
   const file = join(cwd, 'package.json')
   if (!existsSync(file)) return []
@@ -95,7 +104,9 @@ function dependenciesIn(cwd: string): readonly string[] {
 
 function parsed(file: string): Readonly<Record<string, unknown>> {
   try {
-    return (JSON.parse(readFileSync(file, 'utf8')) ?? {}) as Readonly<Record<string, unknown>>
+    // Some editors begin a file with a byte order mark, which npm ignores.
+    const text = readFileSync(file, 'utf8').replace(/^\uFEFF/, '')
+    return (JSON.parse(text) ?? {}) as Readonly<Record<string, unknown>>
   } catch (error) {
     throw new CommandError(EXIT.failure, `Cannot read package.json: ${(error as Error).message}`)
   }
