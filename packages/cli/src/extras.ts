@@ -1,8 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { step } from './dev/step.ts'
-import { downloadsFolder } from './downloads.ts'
+import { downloadsFolder, storeDownload } from './downloads.ts'
 import { CommandError, EXIT, type ExitCode } from './exit.ts'
 import { canAsk, type Io } from './io.ts'
 import { runNpm } from './npm.ts'
@@ -13,12 +13,12 @@ export interface Extra {
   readonly name: string
   /** A range, as in the peer dependencies of this package. */
   readonly range: string
-  /** With everything that it needs. */
+  /** On disk, with everything that it needs. */
   readonly megabytes: number
 }
 
 const EXTRAS: readonly Extra[] = [
-  { name: '@redrive/server', range: `^${VERSION}`, megabytes: 80 },
+  { name: '@redrive/server', range: `^${VERSION}`, megabytes: 126 },
   { name: '@platformatic/kafka', range: '^2.12.1', megabytes: 15 },
 ]
 
@@ -36,7 +36,7 @@ export async function runWithExtra(
   args: readonly string[],
 ): Promise<ExitCode> {
   const folder = downloadsFolder(io.env, `${extra.name.replace(/\W+/g, '-').slice(1)}-${VERSION}`)
-  const program = join(folder, 'node_modules/redrive/bundle/program.js')
+  const program = programIn(folder)
   if (import.meta.url === pathToFileURL(program).href || !(await mayDownload(io, extra, args)))
     throw notInstalled(extra, args)
   if (!existsSync(program))
@@ -74,20 +74,17 @@ const notInstalled = ({ name, megabytes }: Extra, args: readonly string[]) =>
 
 /** Installs this package and the other one next to it. Another process may do the same at the same time. */
 async function download(io: Io, { name, range }: Extra, folder: string): Promise<void> {
-  mkdirSync(dirname(folder), { recursive: true })
-  const unfinished = mkdtempSync(`${folder}-`)
-  try {
+  const isReady = () => existsSync(programIn(folder))
+  await storeDownload({ what: name, folder, isReady }, async (unfinished) => {
     writeFileSync(join(unfinished, 'package.json'), '{ "private": true }')
     const args = ['install', `redrive@${VERSION}`, `${name}@${range}`]
     const failure = await runNpm(args, { cwd: unfinished, env: io.env, signal: io.signal })
-    if (failure !== undefined) {
-      throw new CommandError(
-        EXIT.failure,
-        `Cannot download ${name}. npm reported:\n${failure}\nCheck the connection to the registry, or install it in your project: npm install redrive ${name}`,
-      )
-    }
-    if (!existsSync(folder)) renameSync(unfinished, folder)
-  } finally {
-    rmSync(unfinished, { recursive: true, force: true })
-  }
+    if (failure === undefined) return
+    throw new CommandError(
+      EXIT.failure,
+      `Cannot download ${name}. npm reported:\n${failure}\nCheck the connection to the registry, or install it in your project: npm install redrive ${name}`,
+    )
+  })
 }
+
+const programIn = (folder: string) => join(folder, 'node_modules/redrive/bundle/program.js')

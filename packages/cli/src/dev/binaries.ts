@@ -2,18 +2,15 @@ import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   existsSync,
-  mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { CommandError, EXIT } from '../exit.ts'
-import { downloadsFolder } from '../downloads.ts'
+import { downloadsFolder, storeDownload } from '../downloads.ts'
 import type { Environment } from '../io.ts'
 import { type Account, canUse } from './account.ts'
 import { runNpm } from '../npm.ts'
@@ -107,47 +104,17 @@ export async function downloadBinaries(
   { env, signal }: { readonly env: Environment; readonly signal: AbortSignal },
 ): Promise<void> {
   const folder = cacheFolder(env)
-  try {
-    mkdirSync(dirname(folder), { recursive: true })
-    const unfinished = mkdtempSync(`${folder}-`)
-    try {
-      writeManifests(unfinished, wanted)
-      await install(unfinished, wanted, { env, signal })
-      // A temporary folder is private. Root needs it readable for the user that runs PostgreSQL.
-      chmodSync(unfinished, 0o755)
-      linkLibraries(packageIn(unfinished, wanted))
-      moveInto(folder, unfinished, wanted)
-    } finally {
-      rmSync(unfinished, { recursive: true, force: true })
-    }
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException
-    if (code !== 'EACCES' && code !== 'EROFS' && code !== 'ENOSPC') throw error
-    throw new CommandError(
-      EXIT.failure,
-      `Cannot store PostgreSQL in "${folder}": ${message}. Set XDG_CACHE_HOME to a folder that you may write to.`,
-      { cause: error },
-    )
-  }
+  const isReady = () => isComplete(packageIn(folder, wanted))
+  await storeDownload({ what: 'PostgreSQL', folder, isReady }, async (unfinished) => {
+    writeManifests(unfinished, wanted)
+    await install(unfinished, wanted, { env, signal })
+    // A temporary folder is private. Root needs it readable for the user that runs PostgreSQL.
+    chmodSync(unfinished, 0o755)
+    linkLibraries(packageIn(unfinished, wanted))
+  })
 }
 
 const packageIn = (folder: string, { name }: BinaryPackage) => join(folder, 'node_modules', name)
-
-/** Moves a complete download to its place. Keeps the one of another process, which may already run it. */
-function moveInto(folder: string, downloaded: string, wanted: BinaryPackage): void {
-  if (isComplete(packageIn(folder, wanted))) return
-  // A damaged one is moved away first, because a rename does not replace a folder with files.
-  const damaged = `${downloaded}-damaged`
-  if (existsSync(folder)) renameSync(folder, damaged)
-  try {
-    renameSync(downloaded, folder)
-  } catch (error) {
-    // Another process was faster.
-    if (!isComplete(packageIn(folder, wanted))) throw error
-  } finally {
-    rmSync(damaged, { recursive: true, force: true })
-  }
-}
 
 /** Returns the folder of the downloaded PostgreSQL. */
 export const cacheFolder = (env: Environment): string =>
