@@ -2,6 +2,7 @@ import type { Io } from '../io.ts'
 import { say } from '../print.ts'
 import { dim, green } from '../text/painted.ts'
 import { Page } from '../text/page.ts'
+import { cut } from '../text/width.ts'
 
 /** Shorter steps show only their end. */
 const SLOW_MS = 1_000
@@ -18,7 +19,10 @@ export async function step<T>(io: Io, what: string, work: () => Promise<T>): Pro
   const timer = setInterval(() => {
     shown += 1
     const seconds = Math.round((io.now() - startedAt) / SLOW_MS)
-    if (isTTY) io.stderr.write(`\r${page.shown(`… ${what} (${seconds} s)`)}\u001b[K`)
+    // A text that wraps would leave a line each second, because `\r` returns to the last one only.
+    const time = ` (${seconds} s)`
+    const name = cut(`… ${what}`, io.stderr.columns - 1 - time.length)
+    if (isTTY) io.stderr.write(`\r${page.shown(name + time)}\u001b[K`)
     else if (shown === 1) page.line`… ${what}`
   }, SLOW_MS)
   try {
