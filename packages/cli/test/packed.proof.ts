@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
   controlPlane,
@@ -74,6 +74,32 @@ test(`npx redrive peek installs one package of at most ${MOST_MEGABYTES} MB and 
   expect(megabytes).toBeLessThanOrEqual(MOST_MEGABYTES)
   expect(seconds).toBeLessThanOrEqual(MOST_SECONDS)
 }, 180_000)
+
+/** Rows of the table in the README, by the packages to install. */
+const ROWS: Readonly<Record<string, readonly string[]>> = {
+  '`redrive`': ['redrive'],
+  'with `@platformatic/kafka`': ['redrive', '@platformatic/kafka'],
+  'with `@redrive/server`': ['redrive', '@redrive/server'],
+}
+/** 10 %: other packages change between two releases. */
+const TOLERANCE = 0.1
+
+test('the README has the sizes of today', async () => {
+  const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8')
+  for (const [row, names] of Object.entries(ROWS)) {
+    const one = user()
+    await typed(one, 'npm', 'install', ...names)
+    const { packages, megabytes } = installedIn(one.folder)
+    console.log(`${row}: ${packages.length} packages, ${megabytes.toFixed(1)} MB`)
+    const [, count = '', size = ''] =
+      readme
+        .split('\n')
+        .find((line) => line.startsWith(`| ${row} |`))
+        ?.match(/(\d+) \| ([\d.]+) MB/) ?? []
+    expect.soft(Math.abs(Number(count) / packages.length - 1), row).toBeLessThan(TOLERANCE)
+    expect.soft(Math.abs(Number(size) / megabytes - 1), row).toBeLessThan(TOLERANCE)
+  }
+}, 300_000)
 
 test('every command without a server works in the one package', async () => {
   const one = user()
