@@ -27,6 +27,9 @@ const TYPES: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 }
 
+/** Long enough for the browser to paint, also on a busy machine. */
+const SECOND_PART_MS = 1_000
+
 let browser: Browser
 let server: Server
 let origin: string
@@ -38,12 +41,18 @@ beforeAll(async () => {
   browser = await launch()
   // A static host with clean addresses, as VitePress expects.
   server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? '/', 'http://localhost')
+    const { pathname, search } = new URL(request.url ?? '/', 'http://localhost')
+    const isSlow = search === '?slow'
     const file = pathname.endsWith('/') ? `${pathname}index.html` : pathname
     const path = extname(file) === '' ? `${file}.html` : file
     readFile(join(SITE, path)).then(
       (bytes) => {
-        response.setHeader('content-type', TYPES[extname(path)] ?? 'text/plain').end(bytes)
+        response.setHeader('content-type', TYPES[extname(path)] ?? 'text/plain')
+        if (!isSlow) return response.end(bytes)
+        // The rest after the browser has painted the first part.
+        const at = bytes.lastIndexOf('<div class="content"')
+        response.write(bytes.subarray(0, at))
+        setTimeout(() => response.end(bytes.subarray(at)), SECOND_PART_MS)
       },
       () => response.writeHead(404).end(),
     )
@@ -101,6 +110,14 @@ test.each(LOOKS)(
   },
   900_000,
 )
+
+test('a page that arrives in two parts has a stable layout', async () => {
+  const { page, close } = await openTab(browser, { viewport: WIDE })
+  await page.addInitScript(COUNT_SHIFTS)
+  await page.goto(`${origin}/choose-packages?slow`, { waitUntil: 'load' })
+  expect((await page.evaluate('window.shifts')) as number).toBeLessThan(MOST_SHIFT)
+  await close()
+}, 60_000)
 
 interface Links {
   readonly ids: readonly string[]
