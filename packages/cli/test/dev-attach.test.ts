@@ -7,6 +7,7 @@ import { until } from '@redrive/testing'
 import { type ChannelModel, connect } from 'amqplib'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { attach, brokerOf } from '../src/dev/attach.ts'
+import { findQueues } from '../src/dev/attached-queues.ts'
 import { clientOf, type DevProcess, startDev, terminalAt } from './dev-process.ts'
 
 const cwd = mkdtempSync(join(tmpdir(), 'redrive-attach-'))
@@ -124,4 +125,42 @@ test('reports an address of another broker', async () => {
     code: 2,
     stderr: expect.stringContaining('expected an address such as amqp://') as unknown,
   })
+})
+
+test('reports a queue without dead letters before it starts anything, and the folder stays free', async () => {
+  const port = String(await freePort())
+  const place = ['--port', port, '--dir', 'typo', '--attach', url]
+  const one = startDev({ cwd, args: [...place, `${queue}-typo`] })
+  started.push(one)
+  const { code, stderr } = await one.ended
+  expect(code).toBe(3)
+  expect(stderr).toContain(
+    `No queue with dead letters of "${queue}-typo" exists: ${queue}-typo.dlq, ${queue}-typo.redrive.dlq.`,
+  )
+  expect(stderr).toContain('--dead-letter-queue NAME')
+  const marker = readFileSync(join(cwd, 'typo', 'redrive-dev.json'), 'utf8')
+  expect(JSON.parse(marker)).not.toHaveProperty('mode')
+})
+
+test('finds the dead letters of a consumer that has adopted its queue', async () => {
+  const adopted = `${queue}.redrive.dlq`
+  const channel = await broker.createChannel()
+  await channel.assertQueue(adopted, { durable: true })
+  try {
+    expect(await findQueues(url, queue, undefined)).toEqual({
+      found: [{ name: adopted, depth: 0 }],
+      unread: [expect.objectContaining({ name: deadLetterQueue })],
+      place: { queue, topology: 'adopt' },
+    })
+    expect((await findQueues(url, queue, [deadLetterQueue])).place).toEqual({
+      queue,
+      topology: 'adopt',
+      deadLetterQueues: [deadLetterQueue],
+    })
+  } finally {
+    await channel.deleteQueue(adopted)
+    await channel.close()
+  }
+  expect((await findQueues(url, queue, undefined)).place).toEqual({ queue })
+  await expect(findQueues(url, queue, ['missing'])).rejects.toThrow('exists: missing.')
 })

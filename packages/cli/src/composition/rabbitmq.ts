@@ -139,6 +139,8 @@ export interface DeadLetterPlace {
   readonly url: string
   readonly queue: string
   readonly deadLetterQueues?: readonly string[]
+  /** The same value as in the consumer. Default `declare`. */
+  readonly topology?: 'declare' | 'adopt'
 }
 
 /** Returns the dead-letter queues of a consumer and their messages. It takes no message and creates nothing. */

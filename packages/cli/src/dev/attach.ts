@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { countDeadLetters } from '../composition/rabbitmq.ts'
 import { CommandError, EXIT } from '../exit.ts'
 import { canAsk, type Io } from '../io.ts'
 import { say } from '../print.ts'
@@ -10,7 +9,8 @@ import type { Sources } from './config.ts'
 import { ATTACHED } from './folder.ts'
 import type { Mode } from './marker.ts'
 import { modeOf } from './mode.ts'
-import { putBackCommandLine } from './quoted.ts'
+import { findQueues } from './attached-queues.ts'
+import { putBackCommandLine, quoted } from './quoted.ts'
 import { step } from './step.ts'
 
 export interface AttachOptions {
@@ -57,25 +57,23 @@ export async function attach(
   folder: string,
   options: Broker,
 ): Promise<AttachedSources | undefined> {
-  const { url, text, queue, deadLetterQueue: deadLetterQueues } = options
-  const found = await step(io, `Queues of ${queue}, read only`, () =>
-    countDeadLetters({ url, queue, ...(deadLetterQueues ? { deadLetterQueues } : {}) }),
+  const { url, text, queue } = options
+  const { found, unread, place } = await step(io, `Queues of ${queue}, read only`, () =>
+    findQueues(url, queue, options.deadLetterQueue),
   )
   for (const { name, depth } of found) {
     if (depth === undefined) say(io)`  ${name} does not exist.`
     else say(io)`  ${name} has ${depth} messages.`
   }
+  const all = [...unread, ...found].map(({ name }) => quoted(name)).join(' ')
+  for (const { name } of unread)
+    say(io)`  ${name} exists, too, and is not read. To read all: --dead-letter-queue ${all}`
   const names = found.map(({ name }) => name).join(', ')
   const mayTake = await isAllowed(io, options, { names, folder })
   if (mayTake === undefined) return undefined
   // A later --fresh must not delete messages that are only in this folder.
   if (mayTake) writeFileSync(join(folder, ATTACHED), JSON.stringify({ queue }))
-  const rabbitmq = {
-    url: text,
-    queue,
-    ...(deadLetterQueues ? { deadLetterQueues: [...deadLetterQueues] } : {}),
-  }
-  return { sources: { [queue]: { rabbitmq } }, mayTake }
+  return { sources: { [queue]: { rabbitmq: { ...place, url: text } } }, mayTake }
 }
 
 async function isAllowed(
