@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
@@ -60,6 +61,19 @@ describe('the marker of a folder', () => {
     },
   )
 })
+
+test.runIf(process.getuid?.() === 0)(
+  'a start as root keeps the marker readable for the owner',
+  () => {
+    const folder = devFolder()
+    chownSync(folder, NOBODY, NOBODY)
+    claimMode(folder, 'shop')
+    expect(statSync(join(folder, 'redrive-dev.json'))).toMatchObject({ uid: NOBODY, gid: NOBODY })
+  },
+)
+
+/** A user without rights. */
+const NOBODY = 65_534
 
 describe('--fresh', () => {
   test('deletes only names that redrive dev creates', () => {

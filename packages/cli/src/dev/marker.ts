@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { CommandError, EXIT } from '../exit.ts'
@@ -62,6 +62,9 @@ function parsed(text: string): unknown {
 export function writeMarker(folder: string, marker: Marker): void {
   const unfinished = join(folder, NEW_MARKER)
   writeFileSync(unfinished, `${JSON.stringify(marker)}\n`, { mode: 0o600, flush: true })
+  // After a start with sudo, the owner of the folder must still be able to read it.
+  const { uid, gid } = statSync(folder)
+  if (process.getuid?.() === 0) chownSync(unfinished, uid, gid)
   renameSync(unfinished, join(folder, MARKER))
 }
 
