@@ -48,11 +48,10 @@ beforeAll(async () => {
     readFile(join(SITE, path)).then(
       (bytes) => {
         response.setHeader('content-type', TYPES[extname(path)] ?? 'text/plain')
-        if (!isSlow) return response.end(bytes)
         // The rest after the browser has painted the first part.
-        const at = bytes.lastIndexOf('<div class="content"')
+        const at = isSlow ? bytes.lastIndexOf('<div class="content"') : bytes.length
         response.write(bytes.subarray(0, at))
-        setTimeout(() => response.end(bytes.subarray(at)), SECOND_PART_MS)
+        setTimeout(() => response.end(bytes.subarray(at)), isSlow ? SECOND_PART_MS : 0)
       },
       () => response.writeHead(404).end(),
     )
