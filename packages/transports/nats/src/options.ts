@@ -155,7 +155,8 @@ function readConnection(top: Section): ConnectionOptions {
       : top.ifGiven<string | readonly string[]>('servers', SERVERS)
   return {
     connect: own ?? (() => connect(connectionOptions(servers ?? []))),
-    server: own ?? addressesOf(servers ?? []),
+    // Wrong values are reported together, after all options are read.
+    server: own ?? (SERVERS.isValid(servers) ? addressesOf(servers ?? []) : ''),
     confirmTimeoutMs: top.duration('confirmTimeout', CONFIRM_TIMEOUT_MS, WAIT),
   }
 }
