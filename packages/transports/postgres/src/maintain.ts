@@ -107,7 +107,7 @@ async function verifyDaysAhead(tables: Tables): Promise<void> {
   if (Number(days) > MIN_DAYS_AHEAD) return
   throw new RedriveError(
     'TOPOLOGY_MISMATCH',
-    `The outbox has partitions only until ${Number(days) - 1} days from today. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "${tables.schema}.outbox", then run maintain().`,
+    `The outbox has only ${Number(days) - 1} partitions for days after today. Later events would be stored in "outbox_default", which maintenance must empty row by row. Check that no session keeps a lock on the table "${tables.schema}.outbox", then run maintain().`,
   )
 }
 

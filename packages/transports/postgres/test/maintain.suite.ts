@@ -533,7 +533,7 @@ export function maintaining(url: string, pool: Pool): void {
         const reports = () =>
           events.flatMap((event) => (event.type === 'user_code_failed' ? [event.error] : []))
         await until('it is reported', () => reports().length > 0)
-        expect(String(reports()[0])).toContain('partitions for 0 days after today')
+        expect(String(reports()[0])).toContain('has only 0 partitions for days after today')
         await forgotten.query('rollback')
         forgotten.release()
       }),
