@@ -3,6 +3,10 @@ import { fieldsOf, type PlanFields } from '../words/plan.ts'
 import { keep, kept } from './kept.ts'
 import type { PlanRequest } from './runs.ts'
 
+/** Name of the idempotency key of a plan that was requested and is not shown yet. */
+export const planKeyName = (selection: PlanRequest['selection']): string =>
+  `key-${JSON.stringify(selection)}`
+
 /** How a plan was made in this tab, so that it can be made again with other fields. */
 export interface PlanOrigin {
   readonly selection: PlanRequest['selection']

@@ -216,6 +216,24 @@ test('a reload during a slow plan makes one plan', async () => {
   await close()
 })
 
+test('the key of a plan is kept until the address is that of the plan, so that no reload makes another', async () => {
+  const { page, close } = await openTab(browser)
+  const group = await cause(alone, 'kept-key')
+  const forgottenAt: string[] = []
+  await page.exposeFunction('noteForgotten', (path: string) => void forgottenAt.push(path))
+  await page.addInitScript(`
+    const remove = Storage.prototype.removeItem
+    Storage.prototype.removeItem = function (name) {
+      if (name.includes('wizard-key-')) noteForgotten(location.pathname)
+      return remove.call(this, name)
+    }`)
+  await page.goto(`${alone.url}/replays/new?group=${group}`)
+  await page.getByRole('row', { name: /Ready 3/ }).waitFor()
+  await expect.poll(() => forgottenAt.length).toBeGreaterThan(0)
+  expect(forgottenAt).not.toContainEqual(expect.stringContaining('/replays/new'))
+  await close()
+})
+
 test('a reload while the server still makes a plan waits for this plan', async () => {
   const { page, close } = await openTab(browser)
   const group = await cause(alone, 'repeated')

@@ -9,8 +9,8 @@ import { Empty, LoadError, Skeleton } from '../../components/feedback.tsx'
 import { Note } from '../../components/note.tsx'
 import { Peer } from '../../components/peer.tsx'
 import { Time } from '../../components/time.tsx'
-import { keepMade } from '../../data/drafts.ts'
-import { forget, keep, kept, readIds } from '../../data/kept.ts'
+import { keepMade, planKeyName } from '../../data/drafts.ts'
+import { keep, kept, readIds } from '../../data/kept.ts'
 import { newestQuery } from '../../data/messages.ts'
 import { fieldsOf } from '../../words/plan.ts'
 import { type PlanRequest, planReplay } from '../../data/runs.ts'
@@ -178,17 +178,16 @@ const IN_PROGRESS_TRIES = 90
 /** Creates the plan, once per address, and continues at the address of its run. */
 function Planning({ selection }: { readonly selection: PlanRequest['selection'] }) {
   const navigate = useNavigate()
-  const name = `key-${JSON.stringify(selection)}`
+  const name = planKeyName(selection)
   const planned = useQuery({
     queryKey: ['plan', name],
     queryFn: async () => {
-      // A reload before the response repeats the key, so that it returns the same run.
+      // A reload before the plan is shown repeats the key, so that it returns the same run. Its page forgets the key.
       const before = kept(name)
       const key = typeof before === 'string' ? before : crypto.randomUUID()
       keep(name, key)
       const run = await planReplay({ selection }, { key })
       keepMade(run.id, { selection, fields: fieldsOf(run) })
-      forget(name)
       return run.id
     },
     gcTime: 0,

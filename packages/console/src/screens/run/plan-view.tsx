@@ -1,13 +1,14 @@
 import type { Run } from '@redrive/api'
 import { useNavigate } from '@tanstack/react-router'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { useNow } from '../../clock.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, CardBody } from '../../components/card.tsx'
 import { Equivalents } from '../../components/command.tsx'
 import { Note } from '../../components/note.tsx'
 import { Pill } from '../../components/status.tsx'
-import { draftOf, keepDraft, keepMade, madeOf } from '../../data/drafts.ts'
+import { draftOf, keepDraft, keepMade, madeOf, planKeyName } from '../../data/drafts.ts'
+import { forget } from '../../data/kept.ts'
 import { useMe } from '../../data/me.ts'
 import { can, personName } from '../../data/permissions.ts'
 import { changeRun, planReplay, readRun } from '../../data/runs.ts'
@@ -42,6 +43,11 @@ export function PlanView({ run }: { readonly run: Run }) {
   const now = useNow()
   const made = madeOf(run)
   const planned = made?.fields ?? fieldsOf(run)
+  const keyName = made === undefined ? undefined : planKeyName(made.selection)
+  // Only now: before, a reload would make a second plan.
+  useEffect(() => {
+    if (keyName !== undefined) forget(keyName)
+  }, [keyName])
   const [fields, setFields] = useState<PlanFields>(() => draftOf(run.id) ?? planned)
   const [isWithdrawing, setWithdrawing] = useState(false)
   const { run: start, isBusy, problem } = useChange(() => undefined)
