@@ -1,4 +1,4 @@
-/** `pnpm sbom [FILE]` writes the software bill of materials of the published packages, offline, from the lockfile. */
+/** `pnpm run sbom [FILE]` writes the software bill of materials of the published packages, offline, from the lockfile. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { isMain, publicPackages, ROOT } from '../check/workspace.ts'

@@ -146,7 +146,7 @@ describe('the workflows', () => {
 
   test('make the bill of materials and the provenance, and verify signatures', () => {
     const release = textOf('release.yml')
-    for (const part of ['pnpm sbom', 'npm audit signatures', 'id-token: write', 'PROVENANCE']) {
+    for (const part of ['pnpm run sbom', 'npm audit signatures', 'id-token: write', 'PROVENANCE']) {
       expect(release).toContain(part)
     }
   })
