@@ -273,7 +273,9 @@ describe('a failure', () => {
     (name) => {
       const world = aWorld({}, { breaker: shaken(4) })
       const failure = { class: name, timedOut: true }
-      expect(afterFailure(world, failure, { isSkipped: true }).guards).toBe(world.guards)
+      const skipped = afterFailure(world, failure, { isSkipped: true })
+      expect(skipped).toEqual({ guards: world.guards, events: [] })
+      expect(skipped.guards).toBe(world.guards)
       expect(afterFailure(world, failure, { isSkipped: false }).guards).not.toEqual(world.guards)
     },
   )
