@@ -321,6 +321,23 @@ describe('the log of a consumer', () => {
     expect(transport.log.at(-1)).toBe('pause')
   })
 
+  it('reports a breaker once to a logger of two consumers, when a third one without a log opened it', async () => {
+    const { clock, start } = scripted()
+    const { lines, logger } = recorder()
+    const [second, failing] = ['payments', 'invoices'].map((source) =>
+      Object.assign(new ScriptedTransport(), { source }),
+    ) as [ScriptedTransport, ScriptedTransport]
+    const breaker = { trip: { kind: 'consecutive', failures: 2 }, minOpen: '10s' } as const
+    const options = { ...PLAIN, dependency: 'shared by three', breaker, clock, logger } as const
+    await start(() => undefined, options)
+    await consume(second, () => undefined, options)
+    const fail = () => Promise.reject(unreachable())
+    await consume(failing, fail, { ...options, logger: 'off' })
+    failing.deliver(delivery('a', { source: 'invoices' }), delivery('b', { source: 'invoices' }))
+    await clock.settle()
+    expect(lines).toHaveLength(1)
+  })
+
   it('reports a shared breaker once when all consumers of the dependency share a logger', async () => {
     const { clock, start } = scripted()
     const { lines, logger } = recorder()
