@@ -71,7 +71,7 @@ function addRecord(
 }
 
 /**
- * An attempt adds only its wait, and only to runs without proof: a message that both happens to goes on for
+ * An attempt adds only its wait, and only to runs without proof: a message that both happens to continues for
  * no longer. An outage starts again at zero, unless others passed since the first of these runs.
  */
 function countUnproven(cycle: FailureCycle, run: FailedRun, cause: Cause): UnprovenRuns {

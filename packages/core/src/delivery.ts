@@ -52,7 +52,7 @@ export interface FailureCycle {
   readonly trace?: string
 }
 
-/** Failed runs whose cause is not proven: no other message passed or failed meanwhile. */
+/** Failed runs whose cause is not proven: no other message passed or failed in the same time. */
 export interface UnprovenRuns {
   readonly runs: number
   /** The time that the message waited for them, in ms. Long waits that the dependency requested count in part. */

@@ -183,6 +183,7 @@ export class Deadlines<D extends Delivery> {
     return attempts
   }
 
+  /** Returns whether an attempt of the message runs whose signal is not aborted. */
   isRunning(messageId: string): boolean {
     for (let one = this.#first; one !== undefined; one = one.behind) {
       if (one.delivery.id === messageId) return true

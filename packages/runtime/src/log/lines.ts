@@ -93,7 +93,7 @@ const LINES: { readonly [Type in RedriveEvent['type']]?: Describe<Type> } = {
   user_code_failed: (event) => error(() => `${event.where} failed: ${describeError(event.error)}`),
 }
 
-/** What a handler outlived that did not end. */
+/** The reason for which the signal of a hung handler was aborted, as a part of its line. */
 const HUNG: Readonly<Record<HungReason, string>> = {
   timeout: 'its timeout',
   lost: 'the broker took its delivery back',
