@@ -7,8 +7,9 @@ import {
   type RedriveError,
   SETTLE,
 } from '@redrive/core'
-import { type Admission, ALREADY_HANDLED, admit, isPlain } from '@redrive/core/internal'
+import { ALREADY_HANDLED, isPlain } from '@redrive/core/internal'
 import { Attempt, Deadlines } from './attempt.ts'
+import { promiseOf } from './awaitable.ts'
 import { Capacity } from './capacity.ts'
 import { reportHeaderProblems } from './header-problems.ts'
 import { GuardState } from './guard-state.ts'
@@ -20,24 +21,17 @@ import { LostDeliveries } from './lost-deliveries.ts'
 import { forgetLost } from './forget-lost.ts'
 import { newPendingDelivery, type PendingDelivery } from './pending-delivery.ts'
 import type { Receiver, Transport } from './ports/transport.ts'
-import { runAlone } from './run-alone.ts'
 import { type MessageState, runGroupOf } from './run-group.ts'
+import { runWaiting } from './run-waiting.ts'
 import { SlowedDeadLetters } from './slowed-dead-letters.ts'
 import { Trial } from './trial.ts'
 import { type HeldDelivery, UnendedRuns } from './unended-runs.ts'
 
-/** Returns the result as a promise. A promise with its own `then` may throw or call back twice; a new one does not. */
-function promiseOf(result: unknown): Promise<unknown> {
-  if (!(result instanceof Promise)) return Promise.resolve(result)
-  if (result.then === Promise.prototype.then) return result
-  return new Promise((resolve) => resolve(result))
-}
-
 /**
  * Processes deliveries. Each one has these steps: receive → admit → run → decide → enact. The rules are in
  * core, and the code for a broker is in its transport. The files next to this one wait and count:
- * `capacity.ts`, `trial.ts`, `inline.ts`, `handoff.ts`, `attempt.ts` (deadlines), `unended-runs.ts` and
- * `shutdown.ts`.
+ * `run-waiting.ts`, `capacity.ts`, `trial.ts`, `inline.ts`, `handoff.ts`, `attempt.ts` (deadlines),
+ * `unended-runs.ts` and `shutdown.ts`.
  */
 export class Loop<D extends Delivery> implements Receiver<D> {
   readonly deps: LoopDeps<D>
@@ -83,7 +77,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       slowed: this.slowed,
       trial: this.trial,
       unended,
-      onChange: () => this.#runWaiting(),
+      onChange: () => runWaiting(this),
     })
     this.enacting = new Enacting(deps, handOff, this.slowed, this.capacity.idle)
     this.deadlines = new Deadlines(
@@ -114,72 +108,20 @@ export class Loop<D extends Delivery> implements Receiver<D> {
       return
     }
     this.waiting.push(newPendingDelivery(delivery))
-    this.#runWaiting()
+    runWaiting(this)
   }
 
   // ---- 2. admit -------------------------------------------------------------------------------
 
-  /** Runs waiting deliveries while there is room. Returns all of them when none may run. */
-  #runWaiting(): void {
-    const { capacity, waiting, losses } = this
-    // Before each run: the broker may take a delivery back in this turn, also while a handler begins.
-    for (losses.handle(); waiting.length > 0 && capacity.hasRoom; losses.handle()) {
-      const first = waiting[0] as PendingDelivery<D>
-      const admission = capacity.isGivingUp ? this.#giveUp(first) : this.#admit(first)
-      if (admission.kind === 'runAlone' && capacity.running > 0) {
-        if (this.#passes(first)) continue
-        return
-      }
-      waiting.shift()
-      this.#begin(first, admission)
-    }
-    if (capacity.allowed === 0) this.enacting.returnWaiting(waiting, capacity)
-  }
-
-  #begin(pending: PendingDelivery<D>, admission: Admission): void {
-    if (admission.kind === 'run' && this.trial.isSerial) this.capacity.endSerial()
-    if (admission.kind === 'refused') this.#carryOut(pending, admission.decision, false)
-    else if (admission.kind === 'runAlone')
-      runAlone(this, pending, () => this.#start(pending, true))
-    else this.#start(pending, false)
-  }
-
-  /**
-   * Begins a delivery behind a suspect that waits to run alone, and returns whether there is one. While short attempts
-   * run, the others wait. While only long ones run, the others pass one at a time, until the suspect has waited for
-   * as long as an attempt may take.
-   */
-  #passes(suspect: PendingDelivery<D>): boolean {
-    const { capacity, waiting, trial, deps } = this
-    const now = deps.clock.now()
-    const mayPass = now < trial.waitsFrom(suspect, now) + deps.policy.timeoutMs
-    if (capacity.running > capacity.longRuns || !mayPass) return false
-    for (const [position, pending] of waiting.entries()) {
-      const admission = this.#admit(pending)
-      if (admission.kind === 'runAlone') continue
-      waiting.splice(position, 1)
-      this.#begin(pending, admission)
-      return true
-    }
-    return false
-  }
-
-  #giveUp({ delivery, failures }: PendingDelivery<D>): Admission {
-    return { kind: 'refused', decision: this.guardState.giveUp(delivery, failures) }
-  }
-
-  /** Checks the rest of the delay and crashes, in this order. */
-  #admit({ delivery, admission }: PendingDelivery<D>): Admission {
-    if (admission !== undefined) return admission
-    const { policy, clock } = this.deps
-    const deliveryCount = Math.max(1, delivery.deliveryCount - this.losses.count(delivery.id))
-    return admit({ policy, delivery: { cycle: delivery.cycle, deliveryCount }, now: clock.now() })
+  /** Called for a waiting delivery that may not run. */
+  refuse(pending: PendingDelivery<D>, decision: Decision): void {
+    this.#carryOut(pending, decision, false)
   }
 
   // ---- 3. run ---------------------------------------------------------------------------------
 
   /** Starts an attempt, unless an earlier run of the same message is alive in this process. */
-  #start(pending: PendingDelivery<D>, alone: boolean): void {
+  begin(pending: PendingDelivery<D>, alone: boolean): void {
     const { delivery, failures } = pending
     const earlier = this.unended.isQuiet ? 'ended' : this.unended.stateOf(delivery.id)
     if (earlier === 'ended') this.#run(delivery, failures, alone)
@@ -231,7 +173,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
   /** Lets deliveries run that waited for an earlier run of their message. */
   #release(held: readonly HeldDelivery<D>[]): void {
     for (const { pending, alone } of held) {
-      if (alone) this.#start(pending, true)
+      if (alone) this.begin(pending, true)
       else this.waiting.unshift(pending)
     }
   }
@@ -252,7 +194,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     }
     this.enacting.settle(attempt.delivery, attempt.alreadyHandled ? ALREADY_HANDLED : SETTLE)
     if (attempt.alone) capacity.endTrial()
-    else if (this.waiting.length > 0) this.#runWaiting()
+    else if (this.waiting.length > 0) runWaiting(this)
   }
 
   #failed(attempt: Attempt<D>, error: unknown): void {
@@ -338,7 +280,7 @@ export class Loop<D extends Delivery> implements Receiver<D> {
     if (this.capacity.isStopping) return this.enacting.returnAll([pending], 'stopping')
     if (this.trial.isOn && !alone) return this.enacting.returnAll([pending], 'trial')
     this.inline.hold(pending, delayMs, alone, (due) => {
-      if (alone) return this.#start(due, true)
+      if (alone) return this.begin(due, true)
       this.waiting.unshift(due)
       this.capacity.refresh()
     })
