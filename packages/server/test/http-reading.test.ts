@@ -3,12 +3,13 @@ import { beforeAll, describe, expect, test } from 'vitest'
 import { database, type Filled, fill, staged } from './http-stage.ts'
 
 const pool = await database('redrive_server_reading')
+const optional = (pointer: string) => ({ pointer, optional: true })
 /** The masks of today. Dead letters of the tests were stored without them. */
 const stage = await staged(pool, {
   reading: {
     sources: {
       orders: {
-        mask: ['/card/number', { pointer: '/pin', optional: true }],
+        mask: ['/card/number', optional('/pin'), optional('/items/0/code')],
         maskHeaders: ['X-Customer'],
       },
     },
@@ -82,6 +83,19 @@ describe('a mask of today', () => {
     } as const
     expect(await codeOf(as('operator').call('selectDeadLetters', { body }))).toBe('forbidden')
   })
+
+  test.each(['0', '00', '+0', '-1', ' 0'])(
+    'of a position cannot be probed with the position %j, which the database accepts',
+    async (position) => {
+      await stored({ card: { number: CARD }, items: [{ code: 'q-77' }] })
+      const list = (who: string) => {
+        const filter = `source:orders after:1h json:"/items/${position}/code=q-77"`
+        return as(who).call('listDeadLetters', { query: { filter } })
+      }
+      expect((await list('admin')).deadLetters).not.toEqual([])
+      expect(await codeOf(list('operator'))).toBe('forbidden')
+    },
+  )
 
   test.each([
     [
@@ -224,6 +238,7 @@ test('masks and detectors are listed, for the sources that the caller can view',
         paths: [
           { pointer: '/card/number', isOptional: false },
           { pointer: '/pin', isOptional: true },
+          { pointer: '/items/0/code', isOptional: true },
         ],
         headers: ['x-customer'],
       },

@@ -40,10 +40,18 @@ export function stepsLeft(mask: readonly string[], path: readonly string[]): num
   const [name, ...below] = path
   if (step === undefined || name === undefined) return mask.length
   const isEnd = name === '-'
-  const taken = isStep(step, name) || isEnd ? stepsLeft(rest, below) : undefined
+  const isTaken = isStep(step, name) || isEnd || isSamePosition(step, name)
+  const taken = isTaken ? stepsLeft(rest, below) : undefined
   const isItem = isEnd || ITEM.test(name)
   return taken ?? (isItem && !isIndex(step) ? stepsLeft(mask, below) : undefined)
 }
 
 /** A position in a list. The database also accepts a sign, and counts from the end then. */
 const ITEM = /^\s*[+-]?\d+\s*$/
+
+/**
+ * Whether both can name the same item of a list. The database reads `00` and `+0` as 0. A position from the end can be
+ * any item.
+ */
+const isSamePosition = (step: string, name: string): boolean =>
+  isIndex(step) && ITEM.test(name) && (name.includes('-') || Number(name) === Number(step))
