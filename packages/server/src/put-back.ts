@@ -1,5 +1,7 @@
 import type { PutBackOptions, PutBackResult } from '@redrive/catalog'
-import { RedriveError } from '@redrive/core'
+import { isRedriveError, RedriveError } from '@redrive/core'
+import { isRefused } from './access/problem-error.ts'
+import type { WriteAudit } from './audit/entry.ts'
 import { openSources } from './composition.ts'
 import type { Config } from './config/schema.ts'
 import { createParts } from './start/components.ts'
@@ -18,7 +20,13 @@ export async function putBackSource(
   const [one] = openSources({ ...config, sources: { [name]: settings } }, pools)
   try {
     if (one === undefined) throw unknownSource(name, [])
-    return await createParts(config, pools.own).catalog.putBack(one.source, { ...options, name })
+    const { audit, catalog } = createParts(config, pools.own)
+    return await recorded(
+      audit.write,
+      { operation: 'putBack', source: name },
+      () => catalog.putBack(one.source, { ...options, name }),
+      ({ total, done, refused }) => ({ total, done, refused: refused.length }),
+    )
   } finally {
     await one?.source.close()
     await pools.close()
@@ -36,10 +44,39 @@ export interface PutBackSourceOptions extends Omit<PutBackOptions, 'name'> {
 export async function startIngestOf(config: Config, name: string): Promise<void> {
   const pools = createPools(config, createLog({ level: 'silent' }))
   try {
-    await createParts(config, pools.own).catalog.startIngest(name)
+    const { audit, catalog } = createParts(config, pools.own)
+    await recorded(audit.write, { operation: 'startIngest', source: name }, () =>
+      catalog.startIngest(name),
+    )
   } finally {
     await pools.close()
   }
+}
+
+/**
+ * Writes an audit entry before and after a change that a person with the config makes. If the first one cannot be
+ * written, nothing is changed.
+ */
+async function recorded<T>(
+  write: WriteAudit,
+  { operation, source }: { readonly operation: string; readonly source: string },
+  work: () => Promise<T>,
+  factsOf: (result: T) => Readonly<Record<string, unknown>> = () => ({}),
+): Promise<T> {
+  const entry = { caller: undefined, via: 'config', operation, source } as const
+  const by = 'administrator with the config'
+  await write({ ...entry, outcome: 'requested', facts: { by } })
+  let result: T
+  try {
+    result = await work()
+  } catch (error) {
+    const because = isRedriveError(error) ? error.code : 'internal'
+    const outcome = isRefused(error) ? 'refused' : 'failed'
+    await write({ ...entry, outcome, facts: { by, because } })
+    throw error
+  }
+  await write({ ...entry, outcome: 'done', facts: { by, ...factsOf(result) } })
+  return result
 }
 
 const unknownSource = (name: string, known: readonly string[]) =>
