@@ -21,11 +21,11 @@ import { whenDatabaseAnswers } from './start/database.ts'
 import { type Listeners, listen } from './start/listeners.ts'
 import { createLog, type Log } from './start/log.ts'
 import {
+  admitAutoReplay,
   alertingOf,
   createParts,
   publicUrlIn,
   readingOf,
-  recordAutoReplay,
   type ServerComponents,
   startAuditCheckpoints,
   warnOfDevelopment,
@@ -131,7 +131,7 @@ const MIGRATIONS_MS = 10_000
 /** Starts the background jobs. Only `ingest` and `replay` connect to brokers. */
 async function startRoles(
   { config, roles, log, pools, started }: StartContext,
-  { catalog, audit }: ServerComponents,
+  { catalog, audit, identity }: ServerComponents,
 ): Promise<{ readonly work: Work; readonly brokers: BrokerWatch }> {
   const needsBrokers = roles.includes('ingest') || roles.includes('replay')
   const sources = needsBrokers ? openSources(config, pools, (text) => log.warn(text)) : []
@@ -150,7 +150,7 @@ async function startRoles(
   started.push([{ what: 'audit export', end: () => exports.stop() }])
   const onAlerts = alertingOf(config, pools.own, catalog, log)
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
-  const onAutoReplay = recordAutoReplay(audit.write)
+  const onAutoReplay = admitAutoReplay({ audit, identity })
   const deps = { config, catalog, pool: pools.own, sources, roles, onAlerts, onAutoReplay, log }
   const work = await startWork(deps)
   started.push([...work.endings(msOf(config.shutdown.grace) * JOBS_SHARE)])

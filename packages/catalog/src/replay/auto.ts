@@ -108,6 +108,8 @@ export interface AutoReplayRun {
   readonly run: string
   readonly source: string
   readonly group: string
+  /** The user who requested automatic replays of the source. Undefined: an earlier release enabled them. */
+  readonly requestedBy: string | undefined
   /** The user who approved automatic replays of the source. */
   readonly approvedBy: string
 }
@@ -116,6 +118,7 @@ export interface AutoReplayRun {
 export interface DueGroup {
   readonly id: string
   readonly source: string
+  readonly requested_by: string | null
   readonly by: string
   readonly rate: number
   /** The current hour. A group is replayed at most once per hour. */

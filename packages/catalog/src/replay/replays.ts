@@ -188,7 +188,9 @@ export class Replays {
       ratePerSecond: due.rate,
     })
     if (state !== 'planned') return
-    await onStart({ run: id, source: due.source, group: due.id, approvedBy: due.by })
+    const { requested_by, by: approvedBy } = due
+    const requestedBy = requested_by ?? undefined
+    await onStart({ run: id, source: due.source, group: due.id, requestedBy, approvedBy })
     await approveWithoutPerson(this.#deps.pool, id, { hash, by: due.by }, this.#rule, (run) =>
       isStillDue(run, due.id),
     )

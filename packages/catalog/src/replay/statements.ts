@@ -15,7 +15,8 @@ with whole as (
     from redrive_catalog.failure_group p join redrive_catalog.source s on s.id = p.source_id
     where s.name = any($1::text[]) and s.auto_replay ? 'by' group by 1
 )
-select g.id, s.name as source, s.auto_replay ->> 'by' as by, (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
+select g.id, s.name as source, s.auto_replay ->> 'requestedBy' as requested_by, s.auto_replay ->> 'by' as by,
+    (s.auto_replay ->> 'ratePerSecond')::float8 as rate,
     to_char(now(), 'YYYY-MM-DD HH24') as hour
   from whole w join redrive_catalog.failure_group g on g.id = w.id join redrive_catalog.source s on s.id = g.source_id
   where g.state = 'open' and w.open > 0

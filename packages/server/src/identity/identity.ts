@@ -109,10 +109,10 @@ export function createIdentity(options: IdentityOptions): ServerIdentity {
       if (known.csrf !== undefined) csrfTokens.set(caller, known.csrf)
       return caller
     },
-    async grantsOf(id) {
+    async grantsOf(id, { anyAge = false } = {}) {
       const [row] = await runOn(pool)<PersonRow>(PERSON, [id])
-      const { groups = [], groups_age_ms: groupsAgeMs = 0 } = row ?? {}
-      return grantsNow({ id, name: id, groups, groupsAgeMs })
+      const { groups = [], groups_age_ms: ageMs = 0 } = row ?? {}
+      return grantsNow({ id, name: id, groups, groupsAgeMs: anyAge ? 0 : ageMs })
     },
     csrfOf: async (caller) => csrfTokens.get(caller),
     tokens: tokensIn(pool),

@@ -40,8 +40,11 @@ export interface Identity {
   /** Returns the CSRF token that every mutation of this session must send; undefined without a session. */
   csrfOf(caller: Caller): Promise<string | undefined>
   readonly tokens: Tokens
-  /** Returns the current permissions of a user who need not be signed in. */
-  grantsOf(person: string): Promise<readonly Grant[]>
+  /**
+   * Returns the current permissions of a user who need not be signed in. `anyAge`: the groups of the last sign-in
+   * count, however old they are. Default: only for `groupsMaxAge`.
+   */
+  grantsOf(person: string, options?: { readonly anyAge?: boolean }): Promise<readonly Grant[]>
   /** Sessions of all users, for administrators. */
   readonly sessions: Pick<Sessions, 'list' | 'revoke'>
 }

@@ -27,7 +27,7 @@ export interface BackgroundDeps {
   readonly sources: readonly OpenSource[]
   readonly roles: readonly ServeRole[]
   readonly onAlerts: ((alerts: readonly Alert[]) => Promise<void>) | undefined
-  /** Records an automatic replay run before it starts. */
+  /** Checks and records an automatic replay run before it starts. */
   readonly onAutoReplay: (run: AutoReplayRun) => Promise<void>
   readonly log: Log
 }

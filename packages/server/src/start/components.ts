@@ -1,10 +1,11 @@
 import { createPrivateKey } from 'node:crypto'
 import type { AlertChannel } from '@redrive/alerts'
+import type { Action } from '@redrive/api/enums'
 import { type AutoReplayRun, catalog, type Catalog, type PayloadKeys } from '@redrive/catalog'
 import { RedriveError } from '@redrive/core'
 import type { Pool } from 'pg'
+import { grantsAllow } from '../access/allow.ts'
 import { type Audit, createAudit } from '../audit/audit.ts'
-import type { WriteAudit } from '../audit/entry.ts'
 import { type Checkpoints, startCheckpoints } from '../audit/checkpoint.ts'
 import type { Config } from '../config/schema.ts'
 import { msOf, shownAddress } from '../config/values.ts'
@@ -150,19 +151,38 @@ export async function startAuditCheckpoints(
   })
 }
 
-/** Writes an audit entry before each automatic replay run. If it cannot be written, the run does not start. */
-export const recordAutoReplay =
-  (write: WriteAudit) =>
+/** The permissions to enable automatic replays. */
+const ENABLES: readonly Action[] = ['configure', 'approve']
+
+/**
+ * Checks before each automatic replay run that the two users who enabled it still have their permissions, and writes
+ * an audit entry. If one of them lost a permission, or the entry cannot be written, the run does not start. Groups count
+ * however old the last sign-in is: automatic replays must not end at a weekend.
+ */
+export const admitAutoReplay =
+  ({ audit, identity }: Pick<ServerComponents, 'audit' | 'identity'>) =>
   async ({ run, source, ...facts }: AutoReplayRun): Promise<void> => {
-    await write({
+    for (const person of [facts.requestedBy, facts.approvedBy]) {
+      if (person === undefined) continue
+      const grants = await identity.grantsOf(person, { anyAge: true })
+      const missing = ENABLES.find((action) => !grantsAllow(grants, action, source))
+      if (missing !== undefined) throw notEnabled(source, person, missing)
+    }
+    await audit.write({
       caller: undefined,
       operation: 'autoReplay',
       outcome: 'requested',
       source,
       subject: run,
-      facts,
+      facts: omitUndefined(facts),
     })
   }
+
+const notEnabled = (source: string, person: string, missing: Action) =>
+  new RedriveError(
+    'CONFLICT',
+    `Automatic replay of source "${source}" was enabled by "${person}", who no longer has permission "${missing}" on it. So its runs do not start. Disable it, and let two other users enable it`,
+  )
 
 /** Warns that the server needs no login. A forgotten development config is easy to overlook. */
 export function warnOfDevelopment({ auth: { development }, listen }: Config, log: Log): void {
