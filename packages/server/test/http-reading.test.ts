@@ -1,4 +1,6 @@
 import type { ApiError } from '@redrive/api'
+import { RedriveError } from '@redrive/core'
+import { MemoryBroker, memorySource } from '@redrive/memory'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { database, type Filled, fill, staged } from './http-stage.ts'
 
@@ -220,6 +222,23 @@ test('the items of a run name their message without hidden values', async () => 
   const params = { id: ids[0] ?? '' }
   const replays = await as('viewer').call('listDeadLetterReplays', { params })
   expect(replays.items).toEqual(items)
+})
+
+test('the reason of a pause has no hidden values', async () => {
+  const { ids } = await stored({ order: 1, card: { number: CARD } })
+  const run = await as('operator').call('planReplay', { body: { selection: { ids: [...ids] } } })
+  const params = { id: run.id }
+  await as('approver').call('approveReplay', { params, body: { hash: run.hash } })
+  // A routing key of a message is in the error of the broker.
+  const source = memorySource({ broker: new MemoryBroker(), queue: 'orders' })
+  const text = 'No queue accepts messages with the routing key "user.bob@example.com".'
+  source.publish = () => Promise.reject(new RedriveError('UNROUTABLE', text))
+  await catalog.replays.replayer({ sources: [{ source }] }).turn()
+  await source.close()
+  const read = await as('viewer').call('getReplay', { params })
+  expect(read).toMatchObject({ state: 'paused', pauseReason: expect.any(String) as unknown })
+  const { runs } = await as('viewer').call('listReplays', { query: { states: ['paused'] } })
+  expect(JSON.stringify([read, runs])).not.toContain('bob@example.com')
 })
 
 test('the caller learns whether they may approve their own runs', async () => {

@@ -18,6 +18,8 @@ export const runView = (reading: Reading, caller: Caller, run: ReplayRun): Run =
     overrides: [...run.options.overrides],
   },
   skipped: { ...run.skipped },
+  // The error of a broker can contain the routing key or subject of a message.
+  ...omitUndefined({ pauseReason: run.pauseReason && reading.text(run.pauseReason) }),
 })
 
 /** Replaces values that the caller may not see. */
