@@ -238,6 +238,16 @@ export const setAsideQuery = z.object({
   cursor,
 })
 export const setAsideSelection = z.strictObject({ ids })
+export const setAsideApproval = z.strictObject({
+  ids,
+  withoutHeaders: z
+    .array(name)
+    .max(100)
+    .optional()
+    .describe(
+      'Names of headers that the requests leave out, as the approver reviewed them. Default: none. Messages whose request differs are skipped',
+    ),
+})
 export const setAsideReplay = z.strictObject({
   ids,
   withoutHeaders: z

@@ -82,7 +82,7 @@ export const ROUTES = {
   getSetAside: { method: 'GET', path: '/api/v1/set-aside/{id}', needs: 'view', summary: 'Get a set-aside message', params: requests.byId, output: setAside.setAsideMessage },
   getSetAsidePayload: { method: 'GET', path: '/api/v1/set-aside/{id}/payload', needs: 'view_unmasked', summary: 'Get body and headers of a set-aside message', params: requests.byId, query: requests.unmaskQuery, output: setAside.setAsidePayload },
   replaySetAside: { method: 'POST', path: '/api/v1/set-aside/replay', needs: 'replay', summary: 'Request a replay of set-aside messages', body: requests.setAsideReplay, output: setAside.setAsideChanged },
-  approveSetAside: { method: 'POST', path: '/api/v1/set-aside/approve', needs: 'approve', summary: 'Approve the replay of set-aside messages', body: requests.setAsideSelection, output: setAside.setAsideChanged },
+  approveSetAside: { method: 'POST', path: '/api/v1/set-aside/approve', needs: 'approve', summary: 'Approve the replay of set-aside messages', body: requests.setAsideApproval, output: setAside.setAsideChanged },
   discardSetAside: { method: 'POST', path: '/api/v1/set-aside/discard', needs: 'discard', summary: 'Discard set-aside messages', body: requests.setAsideSelection, output: setAside.setAsideChanged },
   reopenSetAside: { method: 'POST', path: '/api/v1/set-aside/reopen', needs: 'discard', summary: 'Reopen discarded set-aside messages or withdraw their replay', body: requests.setAsideSelection, output: setAside.setAsideChanged },
 

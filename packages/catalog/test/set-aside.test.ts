@@ -194,6 +194,23 @@ describe('changes', () => {
     expect(await made.setAside.discard([id], { by: 'ada' })).toEqual({ changed: 0, skipped: [id] })
   })
 
+  test('an approval is for the headers that the approver has seen', async () => {
+    const id = await one()
+    const withoutHeaders = ['signature', 'tenant']
+    const approve = (...names: readonly string[]) =>
+      made.setAside.approve([id], { by: 'bob', withoutHeaders: names })
+    await made.setAside.requestReplay([id], { by: 'ada' })
+    // While Bob reviews the request, Ada changes it.
+    await made.setAside.reopen([id], { by: 'ada' })
+    await made.setAside.requestReplay([id], { by: 'ada', withoutHeaders })
+    expect(await made.setAside.approve([id], { by: 'bob' })).toEqual({ changed: 0, skipped: [id] })
+    expect(await approve('signature')).toEqual({ changed: 0, skipped: [id] })
+    expect(await approve('signature', 'tenant', 'trace')).toEqual({ changed: 0, skipped: [id] })
+    expect(await statusOf(id)).toBe('requested')
+    expect(await approve('tenant', 'signature')).toEqual({ changed: 1, skipped: [] })
+    expect(await made.setAside.get(id)).toMatchObject({ status: 'replaying', withoutHeaders })
+  })
+
   test('a discarded message stays discarded when it is ingested again, and can be opened again', async () => {
     const letter = dead()
     const name = nameOf()
@@ -236,7 +253,7 @@ describe('changes', () => {
     const { messages } = await made.setAside.list({ sources: [source.source] })
     const [id = ''] = messages.map((found) => found.id)
     await made.setAside.requestReplay([id], { by: 'ada', withoutHeaders })
-    await made.setAside.approve([id], { by: 'bob' })
+    await made.setAside.approve([id], { by: 'bob', withoutHeaders })
     return { id, source, letter }
   }
 

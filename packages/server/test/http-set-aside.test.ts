@@ -32,6 +32,16 @@ describe('set-aside messages', () => {
     expect(entries).toMatchObject([{ outcome: 'viewed', source: 'orders', subject: id }])
   })
 
+  test('are replayed without some headers only if the approver names these headers', async () => {
+    const id = await setOneAside(catalog, 'orders')
+    const body = { ids: [id], withoutHeaders: ['stack'] }
+    await stage.as('admin').call('replaySetAside', { body })
+    const unseen = await stage.as('approver').call('approveSetAside', { body: { ids: [id] } })
+    expect(unseen).toEqual({ changed: 0, skipped: [id] })
+    const approved = await stage.as('approver').call('approveSetAside', { body })
+    expect(approved).toEqual({ changed: 1, skipped: [] })
+  })
+
   test('are replayed after a request and the approval of another person, with audit entries', async () => {
     const id = await setOneAside(catalog, 'orders')
     const body = { ids: [id] }
@@ -50,6 +60,11 @@ describe('set-aside messages', () => {
     const approved = await stage.as('approver').call('approveSetAside', { body })
     expect(approved).toEqual({ changed: 1, skipped: [] })
     expect((await catalog.setAside.get(id))?.status).toBe('replaying')
+    const { entries: approvals } = await stage.audit.read({
+      operation: 'approveSetAside',
+      limit: 1,
+    })
+    expect(approvals).toMatchObject([{ outcome: 'done', facts: { withoutHeaders: [] } }])
     const { entries } = await stage.audit.read({ subject: id })
     expect(entries.map(({ operation, outcome }) => `${operation} ${outcome}`)).toEqual([
       'approveSetAside done',

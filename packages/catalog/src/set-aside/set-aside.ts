@@ -39,8 +39,14 @@ export interface SetAside {
     ids: readonly string[],
     request: { readonly by: string; readonly withoutHeaders?: readonly string[] },
   ): Promise<DiscardResult>
-  /** Approves requested replays. A replayer publishes them within seconds, each once. */
-  approve(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
+  /**
+   * Approves requested replays. A replayer publishes them within seconds, each once. `withoutHeaders` are the headers
+   * that the approver saw in the requests (default: none). Requests with other ones are skipped.
+   */
+  approve(
+    ids: readonly string[],
+    approval: { readonly by: string; readonly withoutHeaders?: readonly string[] },
+  ): Promise<DiscardResult>
   /** Discards open and requested messages. They can be opened again until retention deletes them. */
   discard(ids: readonly string[], actor: { readonly by: string }): Promise<DiscardResult>
   /** Opens discarded and requested messages again. */
@@ -62,6 +68,8 @@ interface StatusChange {
   readonly needsAnother?: boolean
   /** The headers to leave out. The actor is stored as the user who requested the replay. */
   readonly withoutHeaders?: readonly string[]
+  /** The headers that the request must leave out. */
+  readonly expectedWithout?: readonly string[]
 }
 
 export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): SetAside {
@@ -76,11 +84,11 @@ export function createSetAside({ pool, keys, reader, approval }: SetAsideDeps): 
     open: (id) => openSetAside(reader, keys, id),
     requestReplay: (ids, { by, withoutHeaders = [] }) =>
       changeStatus(pool, { from: ['open'], to: 'requested', withoutHeaders }, ids, by),
-    approve: change({
-      from: ['requested'],
-      to: 'replaying',
-      needsAnother: approval === 'another_person',
-    }),
+    approve(ids, { by, withoutHeaders: expectedWithout = [] }) {
+      const needsAnother = approval === 'another_person'
+      const to = { from: ['requested'], to: 'replaying', needsAnother, expectedWithout } as const
+      return changeStatus(pool, to, ids, by)
+    },
     discard: change({ from: ['open', 'requested'], to: 'discarded' }),
     reopen: change({ from: ['discarded', 'requested'], to: 'open' }),
   }
@@ -91,7 +99,7 @@ const IDS_MAX = 1_000
 
 async function changeStatus(
   pool: Pool,
-  { from, to, needsAnother = false, withoutHeaders }: StatusChange,
+  { from, to, needsAnother = false, withoutHeaders, expectedWithout }: StatusChange,
   ids: readonly string[],
   by: string,
 ): Promise<DiscardResult> {
@@ -99,10 +107,11 @@ async function changeStatus(
   const actor = storable(by, NAME_MAX)
   return explaining(() =>
     inTransaction(pool, async (run) => {
-      const found = await run<{ id: string; requested_by: string | null }>(LOCK_SET_ASIDE, [
-        ids,
-        from,
-      ])
+      const locked = await run<LockedMessage>(LOCK_SET_ASIDE, [ids, from])
+      const found = locked.filter(
+        ({ without_headers: names }) =>
+          expectedWithout === undefined || areSame(names, expectedWithout),
+      )
       if (needsAnother && found.some(({ requested_by }) => requested_by === actor))
         throw ownRequest()
       const changed = new Set(found.map(({ id }) => id))
@@ -112,6 +121,15 @@ async function changeStatus(
     }),
   )
 }
+
+interface LockedMessage {
+  readonly id: string
+  readonly requested_by: string | null
+  readonly without_headers: readonly string[]
+}
+
+const areSame = (names: readonly string[], others: readonly string[]) =>
+  names.every((name) => others.includes(name)) && others.every((name) => names.includes(name))
 
 const ownRequest = () =>
   new RedriveError(

@@ -52,7 +52,7 @@ select p.part, p.bytes, p.wire, p.key_id, p.wrapped_key, '' as version,
 
 /** Locks in the order of ids, as the ingest does. */
 export const LOCK_SET_ASIDE: string = `
-select a.id, a.requested_by from redrive_catalog.set_aside a
+select a.id, a.requested_by, a.without_headers from redrive_catalog.set_aside a
   where a.id = any($1::uuid[]) and a.status = any($2::text[]) order by a.id for update`
 
 export const CHANGE_SET_ASIDE: string = `

@@ -103,6 +103,14 @@ export async function showSetAside(
   return EXIT.ok
 }
 
+/** An approval is for the request that the approver has seen: `redrive set-aside show` has its headers. */
+const SKIPPED_APPROVAL =
+  'the current status, or because the request leaves out other headers than --without-header names'
+
+/** Returns the flags for an approval of the same headers. */
+const flagsOf = (withoutHeaders: readonly string[] = []): string =>
+  withoutHeaders.map((name) => ` --without-header '${name.replaceAll("'", `'\\''`)}'`).join('')
+
 const CHANGES = {
   replay: { operation: 'replaySetAside', question: 'Request a replay of', done: 'requested' },
   approve: { operation: 'approveSetAside', question: 'Approve the replay of', done: 'approved' },
@@ -136,11 +144,14 @@ export async function changeSetAside(
     human: (page) => {
       page.line`${counted(changed, 'message')} ${done}.`
       if (skipped.length > 0)
-        page.line`${counted(skipped.length, 'message')} skipped, because of the current status:`
+        page.line`${counted(skipped.length, 'message')} skipped, because of ${what === 'approve' ? SKIPPED_APPROVAL : 'the current status'}:`
       for (const id of skipped) page.line`  ${id}`
     },
   })
   if (what === 'replay' && changed > 0)
-    hint(io, options)`Another person approves it: redrive set-aside approve ${ids.join(' ')}`
+    hint(
+      io,
+      options,
+    )`Another person approves it: redrive set-aside approve ${ids.join(' ')}${flagsOf(withoutHeaders)}`
   return batchExit(changed, skipped.length)
 }

@@ -36,15 +36,12 @@ export function addSetAside(root: Command, run: BindAction): void {
     )
   for (const [name, description] of CHANGES) {
     const command = changing(group.command(`${name} <messages...>`).description(description))
-    if (name === 'replay')
+    const meaning = WITHOUT_HEADER[name]
+    if (meaning !== undefined)
       command.addOption(
-        new Option(
-          '--without-header <name>',
-          'leave out this header, for example because it is too large; may be repeated',
-        ).argParser((one: string, before: string[] | undefined): string[] => [
-          ...(before ?? []),
-          one,
-        ]),
+        new Option('--without-header <name>', `${meaning}; may be repeated`).argParser(
+          (one: string, before: string[] | undefined): string[] => [...(before ?? []), one],
+        ),
       )
     command.action(
       run<ChangeSetAsideOptions>(async (io, options, ids) =>
@@ -52,6 +49,12 @@ export function addSetAside(root: Command, run: BindAction): void {
       ),
     )
   }
+}
+
+/** What the option --without-header means. The other commands do not have it. */
+const WITHOUT_HEADER: Readonly<Partial<Record<(typeof CHANGES)[number][0], string>>> = {
+  replay: 'leave out this header, for example because it is too large',
+  approve: 'approve a request that leaves out this header',
 }
 
 const CHANGES = [

@@ -49,7 +49,7 @@ const OPERATIONS = {
 
 export interface SetAsideChange {
   readonly ids: readonly string[]
-  /** Present only for a replay. */
+  /** The headers to leave out. Present only for a replay and for its approval. */
   readonly withoutHeaders?: readonly string[]
 }
 
@@ -61,9 +61,7 @@ export async function changeSetAside(
 ): Promise<Output<'discardSetAside'>> {
   const body = {
     ids: [...ids],
-    ...(action === 'replay' && withoutHeaders.length > 0
-      ? { withoutHeaders: [...withoutHeaders] }
-      : {}),
+    ...(withoutHeaders.length > 0 ? { withoutHeaders: [...withoutHeaders] } : {}),
   }
   const changed = await client.call(OPERATIONS[action], { body }, { idempotencyKey: key })
   const keys = [['set-aside'], ['set-aside-message'], ['sources'], ['overview']]

@@ -63,10 +63,12 @@ export function setAside(deps: OperationDeps): Handlers<SetAsideOperation> {
         catalog.setAside.requestReplay(own, { by: caller.person, withoutHeaders }),
       )
     },
-    approveSetAside: (caller, { body: { ids } }) =>
-      change(deps, { caller, operation: 'approveSetAside' }, ['approve'], ids, (own) =>
-        catalog.setAside.approve(own, { by: caller.person }),
-      ),
+    approveSetAside: (caller, { body: { ids, withoutHeaders = [] } }) => {
+      const audited = { caller, operation: 'approveSetAside', facts: { withoutHeaders } } as const
+      return change(deps, audited, ['approve'], ids, (own) =>
+        catalog.setAside.approve(own, { by: caller.person, withoutHeaders }),
+      )
+    },
     discardSetAside: (caller, { body: { ids } }) =>
       change(deps, { caller, operation: 'discardSetAside' }, ['discard'], ids, (own) =>
         catalog.setAside.discard(own, { by: caller.person }),

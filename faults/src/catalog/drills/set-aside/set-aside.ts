@@ -199,7 +199,7 @@ async function replayed(
   const ids = messages.map(({ id }) => id)
   const withoutHeaders = [LARGE_HEADER]
   await catalog.setAside.requestReplay(ids, { by: 'ada', withoutHeaders })
-  await catalog.setAside.approve(ids, { by: 'bob' })
+  await catalog.setAside.approve(ids, { by: 'bob', withoutHeaders })
   const connection = await connect(where.amqpUrl)
   const channel = await connection.createChannel()
   const arrived = new Map<string, GetMessage>()

@@ -4,7 +4,12 @@ import { Confirm } from '../../components/dialog.tsx'
 import { Peer } from '../../components/peer.tsx'
 import { useMe } from '../../data/me.ts'
 import { can } from '../../data/permissions.ts'
-import { changeSetAside, type SetAsideAction, type SetAsideMessage } from '../../data/sources.ts'
+import {
+  changeSetAside,
+  type SetAsideAction,
+  type SetAsideChange,
+  type SetAsideMessage,
+} from '../../data/sources.ts'
 import { quoted } from '../../words/equivalents.ts'
 import { bytesText, countOf, countText } from '../../words/numbers.ts'
 import { REASON_NAMES } from '../../words/set-aside.ts'
@@ -62,11 +67,12 @@ export function SetAsideDialog({ action, messages, onClose, onDone }: SetAsideDi
   })
   const { title, effect, cancel, done } = WORDS[action]
   const count = countOf(messages.length, 'message')
-  const ids = messages.map(({ id }) => id)
   // A message without some of its headers is a changed message.
   const canEdit = action === 'replay' && messages.every(({ source }) => can(me, 'edit', source))
-  const withoutHeaders = canEdit ? namesIn(headers) : []
-  const flags = withoutHeaders.map((name) => ` --without-header ${quoted(name)}`).join('')
+  const changes =
+    action === 'approve'
+      ? approvalsOf(messages)
+      : [changeOf(messages, canEdit ? namesIn(headers) : [])]
   return (
     <Confirm
       title={title(count)}
@@ -74,13 +80,19 @@ export function SetAsideDialog({ action, messages, onClose, onDone }: SetAsideDi
       confirmLabel={title(count)}
       isDanger={action === 'discard'}
       count={messages.length}
-      cli={`redrive set-aside ${action} ${ids.join(' ')}${flags}`}
+      cli={changes.map((one) => commandOf(action, one)).join('\n')}
       isBusy={isBusy}
       problem={problem}
       onConfirm={() =>
         run(async (key) => {
-          const { changed, skipped } = await changeSetAside(action, { ids, withoutHeaders }, key)
-          const rest = skipped.length === 0 ? '' : `. ${countText(skipped.length)} had changed`
+          let changed = 0
+          let skipped = 0
+          for (const [at, change] of changes.entries()) {
+            const result = await changeSetAside(action, change, `${key}-${at}`)
+            changed += result.changed
+            skipped += result.skipped.length
+          }
+          const rest = skipped === 0 ? '' : `. ${countText(skipped)} had changed`
           return `${done} ${countOf(changed, 'message')}${rest}`
         })
       }
@@ -102,6 +114,24 @@ export function SetAsideDialog({ action, messages, onClose, onDone }: SetAsideDi
   )
 }
 
+const changeOf = (
+  messages: readonly SetAsideMessage[],
+  withoutHeaders: readonly string[],
+): SetAsideChange => ({ ids: messages.map(({ id }) => id), withoutHeaders })
+
+/** Returns one approval for each set of headers to leave out: the server approves only what the approver has seen. */
+function approvalsOf(messages: readonly SetAsideMessage[]): readonly SetAsideChange[] {
+  const byHeaders = Map.groupBy(messages, ({ withoutHeaders }) =>
+    JSON.stringify(withoutHeaders.toSorted()),
+  )
+  return [...byHeaders.values()].map((all) => changeOf(all, all[0]?.withoutHeaders ?? []))
+}
+
+function commandOf(action: SetAsideAction, { ids, withoutHeaders = [] }: SetAsideChange): string {
+  const flags = withoutHeaders.map((name) => ` --without-header ${quoted(name)}`)
+  return `redrive set-aside ${action} ${ids.join(' ')}${flags.join('')}`
+}
+
 const namesIn = (text: string): readonly string[] =>
   text
     .split(',')
@@ -111,6 +141,7 @@ const namesIn = (text: string): readonly string[] =>
 const Subject = ({ messages }: { readonly messages: readonly SetAsideMessage[] }) => {
   const [first] = messages
   if (first === undefined) return null
+  const omitted = [...new Set(messages.flatMap(({ withoutHeaders }) => withoutHeaders))]
   const bytes = messages.reduce((sum, { payloadBytes }) => sum + payloadBytes, 0)
   return (
     <Facts
@@ -125,6 +156,10 @@ const Subject = ({ messages }: { readonly messages: readonly SetAsideMessage[] }
           value: <Peer text={[...new Set(messages.map(({ origin }) => origin))].join(', ')} />,
         },
         { name: 'Size', value: bytesText(bytes) },
+        {
+          name: 'Without headers',
+          value: omitted.length === 0 ? undefined : <Peer text={omitted.join(', ')} />,
+        },
       ]}
     />
   )
