@@ -1,6 +1,6 @@
 import { ALERT_LIMITS, type Catalog } from '@redrive/catalog'
 import { freePort } from '@redrive/dev-support'
-import { fastify } from 'fastify'
+import { type FastifyBaseLogger, fastify } from 'fastify'
 import { Pool } from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type HealthDeps, readinessOf } from '../src/http/health.ts'
@@ -331,9 +331,10 @@ describe('development mode', () => {
 describe('metrics for a token', () => {
   /** A token with a valid format. */
   const authorization = `Bearer rdv_${'0'.repeat(32)}_${'x'.repeat(43)}`
+  const refused: string[] = []
   const metrics = {
     observe: () => undefined,
-    refusedCredential: () => undefined,
+    refusedCredential: (kind: string) => void refused.push(kind),
     text: async () => 'secret',
     contentType: 'text/plain',
   }
@@ -341,7 +342,7 @@ describe('metrics for a token', () => {
   /** Requests the metrics from a server that identifies callers with this function. */
   async function requestMetrics(
     identify: ListenerDeps['identity']['identify'],
-    app?: ListenerDeps['app'],
+    appWith: (log: FastifyBaseLogger) => ListenerDeps['app'] = () => undefined,
   ) {
     const { log, lines } = recordingLog()
     const config = { listen: { host: '127.0.0.1', port: 0 }, metrics: {} } as ListenerDeps['config']
@@ -351,7 +352,7 @@ describe('metrics for a token', () => {
       metrics,
       identity: { identify },
       log,
-      app,
+      app: appWith(log),
     })
     onTestFinished(() => listeners.close())
     const response = await fetch(`${listeners.url}/metrics`, { headers: { authorization } })
@@ -366,7 +367,7 @@ describe('metrics for a token', () => {
     const pool = new Pool({ host: '127.0.0.1', port })
     onTestFinished(() => pool.end())
     const identify = () => callerOfToken(pool, authorization.slice(7), () => [])
-    const { response, text } = await requestMetrics(identify, app())
+    const { response, text } = await requestMetrics(identify, app)
     expect(response.status).toBe(200)
     expect(response.headers.get('content-type')).toContain('text/plain')
     expect(text.split('\n')).toEqual([
@@ -375,6 +376,18 @@ describe('metrics for a token', () => {
       'redrive_database_up 0',
       '',
     ])
+  })
+
+  test.each([
+    ['with the API', (log: FastifyBaseLogger) => fastify({ loggerInstance: log })],
+    ['without the API', () => undefined],
+  ])('count an invalid token and log its address: %s', async (_, app) => {
+    refused.length = 0
+    const { response, lines } = await requestMetrics(async () => undefined, app)
+    expect(response.status).toBe(401)
+    expect(refused).toEqual(['token'])
+    expect(lines.join()).toMatch(/"address":"127\.0\.0\.1".*Refused an invalid credential/)
+    expect(lines.join()).not.toContain('rdv_')
   })
 
   test('write an internal error to the log and not to the response, without the API', async () => {

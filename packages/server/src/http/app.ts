@@ -28,6 +28,7 @@ import {
   rateLimits,
   URL_MAX,
 } from './limits.ts'
+import { REFUSED_CREDENTIAL } from './metrics.ts'
 import { sendProblem } from './problem.ts'
 import { tlsServerFactory } from './tls-server.ts'
 import { registerReference } from './reference.ts'
@@ -192,7 +193,7 @@ function reportRefused({ headers, cookies, ip, log }: FastifyRequest, options: A
         : undefined
   if (kind === undefined) return
   options.onRefusedCredential?.(kind)
-  log.warn({ address: ip, kind }, 'Refused an invalid credential')
+  log.warn({ address: ip, kind }, REFUSED_CREDENTIAL)
 }
 
 const unauthenticated = () =>

@@ -193,11 +193,19 @@ export function registerMetrics(
   app.get('/metrics', quiet, async (request, reply) => {
     reply.header('cache-control', 'no-store')
     const status = await statusFor(request, identity)
+    if (status === 401 && request.headers.authorization !== undefined) {
+      metrics.refusedCredential('token')
+      // The log of the request leaves out warnings.
+      app.log.warn({ address: request.ip, kind: 'token' }, REFUSED_CREDENTIAL)
+    }
     if (status === 'unknown') return reply.type(metrics.contentType).send(DATABASE_DOWN)
     if (status !== 200) return reply.code(status).type('text/plain').send(REFUSED[status])
     return reply.type(metrics.contentType).send(await metrics.text())
   })
 }
+
+/** The log line of a wrong, expired or revoked credential. */
+export const REFUSED_CREDENTIAL = 'Refused an invalid credential'
 
 const REFUSED = {
   401: 'Send a token: `Authorization: Bearer rdv_…`, or set metrics.listen in the config.\n',
