@@ -1,8 +1,9 @@
 import { get } from 'node:http'
 import type { Catalog, OpenPayload } from '@redrive/catalog'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Caller } from '../src/access/caller.ts'
 import { PiecewiseOutput, piecewiseJson } from '../src/operations/piecewise.ts'
-import { database, fill, staged, type StageOptions } from './http-stage.ts'
+import { database, fill, PEOPLE, staged, type StageOptions } from './http-stage.ts'
 
 const MIB = 1_048_576
 const pool = await database('redrive_server_payload')
@@ -114,6 +115,15 @@ describe('a client that opens an original body and stops reading', () => {
   test('is disconnected after a time without progress', async () => {
     const { ended } = await stalled({ stallMs: 100 })
     expect(await ended).toBe('ended')
+  })
+
+  test('is disconnected within 10 s when the caller has lost the permission', async () => {
+    const people: Record<string, Caller> = { ...PEOPLE }
+    const { ended } = await stalled({ people })
+    const began = performance.now()
+    delete people['admin']
+    expect(await ended).toBe('ended')
+    expect(performance.now() - began).toBeLessThan(10_000)
   })
 
   test('is disconnected when the server stops', async () => {

@@ -66,8 +66,8 @@ export const IDENTITY: readonly Mutant[] = [
   ]),
   weakened('tokens', 'a stream stays open after its credential has ended', [
     API,
-    'streams.take(caller, closed.signal, isAllowed)',
-    'streams.take(caller, closed.signal, async () => isAllowed.length === 0)',
+    'streams.take(caller, closed.signal, stillAllowed(request, identity))',
+    "streams.take(caller, closed.signal, async () => request.id !== '')",
   ]),
   weakened('tokens', 'a token is valid after it expired', [
     IDENTITY_STATEMENTS,

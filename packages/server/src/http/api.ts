@@ -13,7 +13,7 @@ import { callerOf } from './caller.ts'
 import { type Idempotency, type Outgoing, requestName } from './idempotency.ts'
 import { type AnyInput, idempotencyKeyOf, inputOf } from './input.ts'
 import { PLAN_BYTES } from './limits.ts'
-import { eventsOf, linesOf, type Streams } from './streams.ts'
+import { eventsOf, linesOf, type Streams, watchPermissions } from './streams.ts'
 
 export interface ApiDeps {
   readonly desk: Operations
@@ -69,6 +69,7 @@ function handlerOf(operation: Operation, route: Route, parts: ApiDeps): RouteHan
       }
       const output = (await handle(callerOf(request), input, how)) as AnyPiecewise
       destroyWhenStalled(reply, parts)
+      destroyWhenDenied(request, reply, parts)
       return sendPieces(reply, output, route)
     }
   }
@@ -122,6 +123,18 @@ function destroyWhenStalled({ raw }: FastifyReply, { streams, stallMs }: ApiDeps
   raw.once('close', () => stopping.removeEventListener('abort', shorten))
 }
 
+/** Destroys the connection when the caller has lost a permission since. A slow client could otherwise read for hours. */
+function destroyWhenDenied(
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+  { identity }: ApiDeps,
+): void {
+  // The client disconnected while the body was opened, so the `close` event has already fired.
+  if (raw.destroyed) return
+  const endChecks = watchPermissions(stillAllowed(request, identity), () => raw.destroy())
+  raw.once('close', endChecks)
+}
+
 const STREAM_TYPES = {
   events: 'text/event-stream; charset=utf-8',
   lines: 'application/jsonl; charset=utf-8',
@@ -137,10 +150,7 @@ function streamHandler(
     const input = read(request)
     const caller = callerOf(request)
     const closed = new AbortController()
-    const { headers, cookies } = request
-    const isAllowed = async () =>
-      isSame(caller, await identity.identify({ headers, cookies, isPassive: true }))
-    const slot = streams.take(caller, closed.signal, isAllowed)
+    const slot = streams.take(caller, closed.signal, stillAllowed(request, identity))
     const keepOpen = destroyAfterEnd(reply, slot.signal)
     const end = () => {
       keepOpen()
@@ -165,6 +175,16 @@ function streamHandler(
     reply.type(STREAM_TYPES[stream]).header('x-accel-buffering', 'no')
     return reply.send(Readable.from(text))
   }
+}
+
+/** Returns a check whether the caller of a request still has the same permissions. */
+function stillAllowed(
+  request: FastifyRequest,
+  identity: ApiDeps['identity'],
+): () => Promise<boolean> {
+  const caller = callerOf(request)
+  const { headers, cookies } = request
+  return async () => isSame(caller, await identity.identify({ headers, cookies, isPassive: true }))
 }
 
 /** Whether the caller still has the same permissions. If not, the client must connect again, which checks them. */

@@ -47,16 +47,10 @@ export class Streams {
     this.#total += 1
     const life = AbortSignal.timeout(LIFE_MS)
     const denied = new AbortController()
-    // If the check fails, the stream ends too, and the client connects again.
-    const check = () =>
-      void isAllowed().then(
-        (allowed) => void (allowed || denied.abort()),
-        () => denied.abort(),
-      )
-    const timer = setInterval(check, RECHECK_MS).unref()
+    const endChecks = watchPermissions(isAllowed, () => denied.abort())
     const signal = AbortSignal.any([closed, this.#stopping.signal, life, denied.signal])
     const leave = once(() => {
-      clearInterval(timer)
+      endChecks()
       this.#leave(person)
     })
     return { signal, leave }
@@ -68,6 +62,19 @@ export class Streams {
     else this.#open.set(person, left)
     this.#total -= 1
   }
+}
+
+/**
+ * Calls `onDenied` when the caller is no longer allowed. It is also called if a check fails: then the client connects
+ * again. Returns a function that ends the checks.
+ */
+export function watchPermissions(
+  isAllowed: () => Promise<boolean>,
+  onDenied: () => void,
+): () => void {
+  const check = () => void isAllowed().then((allowed) => void (allowed || onDenied()), onDenied)
+  const timer = setInterval(check, RECHECK_MS).unref()
+  return () => clearInterval(timer)
 }
 
 function once(work: () => void): () => void {
