@@ -162,6 +162,48 @@ test('the preview of fingerprint rules and a split show no hidden values', async
   expect(await codeOf(as('admin').call('splitGroup', split))).toBe('done')
 })
 
+test.each([
+  ...['accesstoken', 'AUTHTOKEN', 'dbpassword', 'x-clientsecret', 'xapikey', 'sessioncookie'],
+  ...['authToken', 'Proxy-Authorization', 'x_api_key', 'aws.credentials', 'privateKey'],
+])('the header %s is hidden in every source', async (name) => {
+  const made = await fill(catalog, 'orders', 1, undefined, { headers: { [name]: 's-77' } })
+  expect((await show(made)).headers).toMatchObject({ [name]: '***' })
+})
+
+test.each(['x-token-count', 'cookies-accepted', 'secretary', 'monkey', 'password-changed-at'])(
+  'the header %s is shown',
+  async (name) => {
+    const made = await fill(catalog, 'orders', 1, undefined, { headers: { [name]: 's-77' } })
+    expect((await show(made)).headers).toMatchObject({ [name]: 's-77' })
+  },
+)
+
+test('secret headers are also hidden in a table in a header', async () => {
+  const table = { Authorization: 's-77', 'x-customer': ['s-77'], path: '/orders' }
+  const headers = {
+    request: { list: [table], cookie: { sid: 's-77' } },
+    text: JSON.stringify(table),
+    // The catalog keeps the first 1,000 characters.
+    long: { cookie: 's-77', trace: 't'.repeat(2_000) },
+    plain: { path: '/orders', note: 'the cookie' },
+  }
+  const made = await fill(catalog, 'orders', 1, undefined, { headers })
+  const hidden = { Authorization: '***', 'x-customer': '***', path: '/orders' }
+  expect((await show(made)).headers).toMatchObject({
+    request: JSON.stringify({ list: [hidden], cookie: '***' }),
+    text: JSON.stringify(hidden),
+    long: '***',
+    plain: '{"path":"/orders","note":"the cookie"}',
+  })
+  const list = (who: string, value: object) => {
+    const filter = `source:orders after:1h header:${JSON.stringify(`text=${JSON.stringify(value)}`)}`
+    return as(who).call('listDeadLetters', { query: { filter } })
+  }
+  expect((await list('admin', table)).deadLetters).toHaveLength(1)
+  expect(await codeOf(list('operator', table))).toBe('forbidden')
+  expect(await codeOf(list('operator', { path: '/orders' }))).toBe('done')
+})
+
 describe('texts of messages', () => {
   let made: Filled
   let all: string

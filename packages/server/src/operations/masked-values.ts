@@ -75,7 +75,7 @@ export function comparesHidden(
 ): boolean {
   const masks = reading.masks(source)
   return (
-    Object.keys(headers).some((name) => reading.hidesHeader(source, name)) ||
+    Object.entries(headers).some(([name, value]) => reading.hidesHeader(source, name, value)) ||
     Object.keys(json).some((pointer) => masks.some((mask) => overlaps(mask, stepsOf(pointer))))
   )
 }

@@ -36,11 +36,11 @@ function selectionFor(reading: Reading, caller: Caller, { selection, source }: R
   const seesAll = allows(caller, 'view_unmasked', source)
   const text = (value: string | undefined) =>
     value === undefined || seesAll ? value : reading.text(value)
-  const shown = (all: Values, isVisible: (name: string) => boolean) =>
+  const shown = (all: Values, isVisible: (name: string, value: unknown) => boolean) =>
     all &&
     Object.fromEntries(
       Object.entries(all).map(([name, value]) => {
-        if (!seesAll && !isVisible(name)) return [name, HIDDEN]
+        if (!seesAll && !isVisible(name, value)) return [name, HIDDEN]
         return [name, typeof value === 'string' ? text(value) : value]
       }),
     )
@@ -52,7 +52,7 @@ function selectionFor(reading: Reading, caller: Caller, { selection, source }: R
         sources: sources?.filter((one) => allows(caller, 'view', one)),
         json: shown(json, (name) => seesPayload && !isMasked(name)),
         extracted: shown(extracted, () => seesPayload),
-        headers: shown(headers, (name) => !reading.hidesHeader(source, name)),
+        headers: shown(headers, (name, value) => !reading.hidesHeader(source, name, value)),
         texts: texts?.map((one) => text(one)),
         key: text(key),
         lane: text(lane),

@@ -34,8 +34,8 @@ export interface Reading {
     headers: Readonly<Record<string, unknown>>,
   ): Readonly<Record<string, unknown>>
   body(source: string, body: StoredPreview): BodyView
-  /** Whether the header's value is hidden. */
-  hidesHeader(source: string, name: string): boolean
+  /** Whether the header is hidden, or a part of its value. Default of `value`: no part. */
+  hidesHeader(source: string, name: string, value?: unknown): boolean
   masks(source: string): readonly ResolvedMask[]
   /** Names of the headers that the config masks, in lower case. */
   maskedHeaders(source: string): readonly string[]
@@ -62,18 +62,26 @@ export function createReading({
     isSecretHeader(name) || of(source).headers.has(name.toLowerCase())
   return {
     text,
-    hidesHeader,
+    hidesHeader: (source, name, value) =>
+      hidesHeader(source, name) ||
+      (typeof value === 'string' &&
+        hiddenInTable(value, (inner) => hidesHeader(source, inner)) !== value),
     sources: [...known.keys()],
     detectors,
     masks: (source) => of(source).masks,
     maskedHeaders: (source) => [...of(source).headers],
-    headers: (source, headers) =>
-      Object.fromEntries(
-        Object.entries(headers).map(([name, value]) => [
-          name,
-          hidesHeader(source, name) ? MASKED : typeof value === 'string' ? text(value) : value,
-        ]),
-      ),
+    headers(source, headers) {
+      const hides = (name: string) => hidesHeader(source, name)
+      const entries = Object.entries(headers).map(([name, value]) => [
+        name,
+        hides(name)
+          ? MASKED
+          : typeof value === 'string'
+            ? text(hiddenInTable(value, hides))
+            : value,
+      ])
+      return Object.fromEntries(entries) as Record<string, unknown>
+    },
     body(source, { preview, hiddenBy }) {
       if (hiddenBy !== undefined) return { hiddenBy: text(hiddenBy) }
       if (preview === undefined) return {}
@@ -92,8 +100,36 @@ function resolved({ mask = [], maskHeaders = [] }: SourceMasks) {
 
 /** Names of headers that contain secrets in most systems. Their values are hidden in every source. */
 const SECRET_HEADER =
-  /(?:^|[-_.])(?:authorization|cookie|password|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)$/
+  /(?:authorization|cookie|password|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credentials?)$/i
 
-/** Whether a name ends with one of these words, also in camel case: `authToken`. */
-const isSecretHeader = (name: string) =>
-  SECRET_HEADER.test(name.replaceAll(/([a-z\d])([A-Z])/g, '$1-$2').toLowerCase())
+/** Whether a name ends with one of these words, also without a separator: `authToken`, `accesstoken`. */
+const isSecretHeader = (name: string) => SECRET_HEADER.test(name)
+
+/** Whether a name is hidden. */
+type Hides = (name: string) => boolean
+
+/**
+ * Hides the values of hidden names in a header that contains a table or list. The catalog stores it as JSON, and cuts a
+ * long one. A text that only begins like JSON is hidden if it contains such a name.
+ */
+function hiddenInTable(text: string, hides: Hides): string {
+  if (!/^\s*[[{]/.test(text)) return text
+  const names = [...text.matchAll(/"((?:[^"\\]|\\.)*)"\s*:/g)].map(([, name = '']) => name)
+  if (!names.some(hides)) return text
+  try {
+    return JSON.stringify(withoutHidden(JSON.parse(text), hides))
+  } catch {
+    return MASKED
+  }
+}
+
+function withoutHidden(value: unknown, hides: Hides): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  if (Array.isArray(value)) return value.map((one) => withoutHidden(one, hides))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, one]) => [
+      name,
+      hides(name) ? MASKED : withoutHidden(one, hides),
+    ]),
+  )
+}
