@@ -130,6 +130,33 @@ describe('a replay to consumers that confirm nothing', () => {
     expect(open).toMatchObject({ cycle: 2, messageId: first?.deadLetter.delivery.id })
   })
 
+  test('keeps headers and key of a message that returns without its replay id', async () => {
+    const stage = await plain('u3 kept', 1)
+    const [id = ''] = await stage.ids()
+    await stage.started()
+    await stage.replayer.turn()
+    const [sent] = stage.wire.sent
+    const before = (await stage.catalog.deadLetter(id))?.drained.delivery
+    // Any client that knows the message can write such a message, with other headers.
+    const again = withoutHeaders(sent)
+    const delivery = { ...again.delivery, key: 'forged', headers: { tenant: 'forged' } }
+    stage.wire.back({ ...again, delivery })
+    expect(await stage.catalog.ingest(stage.wire)).toMatchObject({ added: 0, failedAgain: 1 })
+    const found = await stage.catalog.deadLetter(id)
+    expect(found).toMatchObject({ status: 'open', cycle: 2, key: before?.key })
+    expect(found?.headers).toEqual(before?.headers)
+    expect(found?.drained.delivery).toMatchObject({
+      key: before?.key,
+      headers: before?.headers,
+      bytes: before?.bytes,
+    })
+    // The next replay publishes the original.
+    stage.wire.answer = () => 'handled'
+    await stage.started({ overrides: ['failed_recently'] })
+    await stage.replayer.turn()
+    expect(stage.wire.sent[1]?.deadLetter.delivery).toMatchObject({ headers: before?.headers })
+  })
+
   test.each([
     ['with the headers of Redrive', (again: DrainedDeadLetter) => again],
     [

@@ -49,11 +49,16 @@ export async function takeRefailed(
     const entry = { ...message, id: letter.id, firstFailedAt: letter.first_ms }
     return { entry, item, letter }
   })
+  const replaced = comebacks.filter((one) => !keepsOriginal(one))
   await keepCycle(run, comebacks)
-  await keepBodies(run, comebacks)
+  await keepBodies(run, replaced)
   await reopenAll(run, comebacks)
+  await storePayloads(
+    copy,
+    replaced.map(({ entry }) => entry),
+    keys,
+  )
   const again = comebacks.map(({ entry }) => entry)
-  await storePayloads(copy, again, keys)
   const replayIds = comebacks.map(({ item }) => item.replay_id)
   await run(LOCK_ITEMS, [replayIds])
   await run(SET_FAILED_AGAIN, [replayIds, 'dead letter'])
@@ -67,6 +72,12 @@ interface Comeback {
   readonly item: ItemRow
   readonly letter: LetterRow
 }
+
+/**
+ * Whether the stored headers and key stay. A message without a replay id has no signature, so any client that knows
+ * its id and body can write it. Its body is the stored one, unless the run changed it.
+ */
+const keepsOriginal = ({ item }: Comeback) => item.message_id !== undefined && !item.is_changed
 
 /**
  * Subtracts the dead letters that were being replayed or undecided from their groups. It locks the groups of the
@@ -116,8 +127,10 @@ async function reopenAll(run: RunSql, comebacks: readonly Comeback[]): Promise<v
 const OPEN_COLUMNS = 16
 
 /** Returns the parameters of the statement above for one dead letter. */
-function rowOf({ entry, item }: Comeback): readonly unknown[] {
+function rowOf(comeback: Comeback): readonly unknown[] {
+  const { entry, item } = comeback
   const { drained, last } = entry
+  const isKept = keepsOriginal(comeback)
   const { delivery } = drained
   return [
     entry.id,
@@ -131,9 +144,9 @@ function rowOf({ entry, item }: Comeback): readonly unknown[] {
     last.class,
     storable(drained.reason, NAME_MAX),
     storableOrNull(last.code, NAME_MAX),
-    storable(delivery.key, NAME_MAX),
+    isKept ? null : storable(delivery.key, NAME_MAX),
     storable(last.message, MESSAGE_MAX),
-    entry.headers,
+    isKept ? null : entry.headers,
     entry.history,
     bounded(delivery.cycle.runs),
   ]

@@ -141,8 +141,8 @@ update redrive_catalog.dead_letter d set status = 'open', version = d.version + 
     settled_by = 'consumer', ingested_at = now(), cycle = c.cycle, group_id = c.group_id, attempts = c.attempts,
     last_failed_at = greatest(d.first_failed_at, to_timestamp(c.last_ms / 1000.0)), payload_bytes = c.bytes,
     is_quarantined = c.is_quarantined, is_tombstone = c.is_tombstone, class = c.class, reason = c.reason,
-    code = c.code, key = c.key, message = c.message, headers = c.headers::jsonb, history = c.history::jsonb,
-    runs = c.runs
+    code = c.code, key = coalesce(c.key, d.key), message = c.message, headers = coalesce(c.headers::jsonb, d.headers),
+    history = c.history::jsonb, runs = c.runs
   from unnest($1::uuid[], $2::integer[], $3::uuid[], $4::integer[], $5::bigint[], $6::integer[], $7::boolean[],
       $8::boolean[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[], $14::text[], $15::text[],
       $16::integer[])
