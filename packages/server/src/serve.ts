@@ -19,6 +19,7 @@ import { exportLag } from './audit/export.ts'
 import { startAuditExport } from './start/audit-export.ts'
 import { whenDatabaseAnswers } from './start/database.ts'
 import { type Listeners, listen } from './start/listeners.ts'
+import { startRunApprovals } from './start/run-approvals.ts'
 import { createLog, type Log } from './start/log.ts'
 import {
   admitAutoReplay,
@@ -148,6 +149,10 @@ async function startRoles(
   const targets = roles.includes('watch') ? exportTargetsOf(config) : []
   const exports = startAuditExport({ pool: pools.own, targets, log })
   started.push([{ what: 'audit export', end: () => exports.stop() }])
+  const approvals = roles.includes('watch')
+    ? startRunApprovals({ catalog, identity, audit, log })
+    : undefined
+  started.push([{ what: 'checks of approvals', end: async () => approvals?.stop() }])
   const onAlerts = alertingOf(config, pools.own, catalog, log)
   if (roles.includes('ingest')) await reportIngest(sources, brokers, log)
   const onAutoReplay = admitAutoReplay({ audit, identity })

@@ -88,9 +88,15 @@ export class Replays {
     return this.#requireRun(id)
   }
 
-  /** Stops publishing until the run is resumed. Items that are published already still get their outcome. */
-  async pause(id: string, { by }: ActorOption): Promise<ReplayRun> {
-    await pause(this.#deps.pool, id, `paused by ${by}`)
+  /**
+   * Stops publishing until the run is resumed. Items that are published already still get their outcome. `because`: the
+   * shown reason. Default: the user.
+   */
+  async pause(
+    id: string,
+    { by, because = `paused by ${by}` }: ActorOption & { readonly because?: string },
+  ): Promise<ReplayRun> {
+    await pause(this.#deps.pool, id, because)
     return this.#requireRun(id)
   }
 

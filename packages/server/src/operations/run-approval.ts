@@ -3,6 +3,7 @@ import type { ReplayRun } from '@redrive/catalog'
 import { formatDuration, isRedriveError } from '@redrive/core'
 import { grantsAllow } from '../access/allow.ts'
 import { cached } from '../cached.ts'
+import type { Identity } from '../identity/port.ts'
 import type { OperationDeps } from './context.ts'
 import { omitUndefined } from './present.ts'
 import { actionsToSee, ALL_TO_SEE } from './run-change.ts'
@@ -53,10 +54,14 @@ function pausedTooLong(run: ReplayRun | undefined, maxMs: number): string | unde
 /** The planner of automatic replays. It is not a person. */
 const AUTOMATIC_PLANNER = 'redrive'
 
-/** Returns why the approval of a run has ended, or undefined: its planner or approver has lost the permission since. */
+/**
+ * Returns why the approval of a run has ended, or undefined: its planner or approver has lost the permission since.
+ * `anyAge`: groups count however old the last sign-in is. Default: only for `groupsMaxAge`.
+ */
 export async function endedApproval(
-  { identity }: OperationDeps,
+  { identity }: { readonly identity: Pick<Identity, 'grantsOf'> },
   run: ReplayRun | undefined,
+  { anyAge = false }: { readonly anyAge?: boolean } = {},
 ): Promise<string | undefined> {
   if (run === undefined) return undefined
   const { source, plannedBy, approvedBy } = run
@@ -66,8 +71,9 @@ export async function endedApproval(
   ] as const
   for (const [did, person, action] of people) {
     if (person === undefined || person === AUTOMATIC_PLANNER) continue
-    if (grantsAllow(await identity.grantsOf(person), action, source)) continue
-    return `The user who ${did} this run no longer has permission "${action}" on source "${source}", or has not signed in for longer than auth.oidc.groupsMaxAge. So its approval has ended. Ask another person to approve it again.`
+    if (grantsAllow(await identity.grantsOf(person, { anyAge }), action, source)) continue
+    const orIsAway = anyAge ? '' : ', or has not signed in for longer than auth.oidc.groupsMaxAge'
+    return `The user who ${did} this run no longer has permission "${action}" on source "${source}"${orIsAway}. So its approval has ended. Ask another person to approve it again.`
   }
   return undefined
 }
