@@ -4,7 +4,7 @@ import type { Estimate } from './stats.ts'
 export interface Limit {
   /** Name in the verdict line: `retry-confirm.p99`. */
   readonly name: string
-  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'requests' | 'x'
+  readonly unit: 'ms' | 'MB' | 'MB/min' | 'records' | 'requests' | 'x' | ''
   readonly below: number
 }
 
@@ -23,6 +23,8 @@ export interface Gauge {
   /** The figures behind the verdicts, as text. */
   readonly details: string
   readonly verdicts: readonly GaugeVerdict[]
+  /** The figures for `--json`. */
+  readonly data?: unknown
 }
 
 /**
