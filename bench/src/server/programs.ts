@@ -17,6 +17,7 @@ export interface Program {
   readonly url: string
   /** Returns the resident memory in MB, as Linux counts it. */
   memory(): number
+  /** Stops the process. A second call waits for the same end. */
   stop(): Promise<void>
 }
 
@@ -31,16 +32,22 @@ export async function startServer(roles: string, config: object): Promise<Progra
   const child = spawn(process.execPath, args, { stdio: ['ignore', log, log], cwd: folder })
   const url = `http://${listen}`
   await ready(child, url, folder)
+  let stopped: Promise<void> | undefined
   return {
     url,
     memory: () => memoryOf(child.pid),
-    async stop() {
-      const gone = new Promise((resolve) => child.once('exit', resolve))
-      child.kill('SIGTERM')
-      await gone
-      rmSync(folder, { recursive: true })
+    stop() {
+      stopped ??= stop(child, folder)
+      return stopped
     },
   }
+}
+
+async function stop(child: ChildProcess, folder: string): Promise<void> {
+  const gone = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await gone
+  rmSync(folder, { recursive: true })
 }
 
 async function ready(child: ChildProcess, url: string, folder: string): Promise<void> {
@@ -68,6 +75,8 @@ function memoryOf(pid: number | undefined): number {
 
 export interface Producer {
   sent(): number
+  /** Sends no more. */
+  pause(): void
   stop(): Promise<void>
 }
 
@@ -89,6 +98,7 @@ export async function produce(url: string, queue: string, perSecond: number): Pr
   }, TICK_MS)
   return {
     sent: () => sent,
+    pause: () => clearInterval(timer),
     async stop() {
       clearInterval(timer)
       await channel.waitForConfirms()
