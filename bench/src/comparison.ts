@@ -28,8 +28,15 @@ export interface BenchCase {
   /** Opened one at a time, so that a comparison has its connections only during its turn. */
   readonly comparisons: readonly ((overrides: Overrides) => Promise<Comparison> | Comparison)[]
   /** Run after the comparisons, one at a time. */
-  readonly gauges?: readonly ((overrides: Overrides) => Promise<Gauge>)[]
+  readonly gauges?: readonly OpenGauge[]
+  /** Gauges that `--only` selects. Some do not run without it, because they take too long. */
+  readonly only?: {
+    readonly names: readonly string[]
+    readonly open: (name: string) => OpenGauge | undefined
+  }
 }
+
+export type OpenGauge = (overrides: Overrides) => Promise<Gauge>
 
 export interface Overrides {
   readonly rounds?: number | undefined

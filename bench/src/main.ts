@@ -1,10 +1,16 @@
-// node bench/src/main.ts NAME [--quick] [--rounds N] [--seed N] [--minutes N] [--json FILE]
+// node bench/src/main.ts NAME [--quick] [--only PART] [--rounds N] [--seed N] [--minutes N] [--json FILE]
 // Exit code: 0 every goal met, 1 a goal fell short, 2 the command was wrong.
 // The last line is the verdict: PASS or SHORT, the name, the figure and the goal.
 import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { type BenchCase, type Compared, compare, type Overrides } from './comparison.ts'
+import {
+  type BenchCase,
+  type Compared,
+  compare,
+  type OpenGauge,
+  type Overrides,
+} from './comparison.ts'
 import type { Gauge } from './gauge.ts'
 import { thisMachine } from './machine.ts'
 import { gaugeLines, machineLine, selfCheckLine, table, verdictLines } from './report.ts'
@@ -16,6 +22,7 @@ const CASES = new Map<string, () => Promise<{ bench: BenchCase }>>([
   ['core', () => import('./cases/core.ts')],
   ['file-store', () => import('./cases/file-store.ts')],
   ['emission', () => import('./cases/emission.ts')],
+  ['growth', () => import('./cases/growth.ts')],
   ['kafka', () => import('./cases/kafka.ts')],
   ['kafka-poison', () => import('./cases/kafka-poison.ts')],
   ['postgres', () => import('./cases/postgres.ts')],
@@ -40,6 +47,7 @@ interface Command extends Overrides {
   readonly name: string
   readonly open: () => Promise<{ bench: BenchCase }>
   readonly json: string | undefined
+  readonly only: string | undefined
 }
 
 process.exitCode = await main(process.argv.slice(2)).catch(fail)
@@ -48,13 +56,25 @@ async function main(args: string[]): Promise<number> {
   const command = parse(args)
   if (typeof command === 'string') return refuse(command)
   if (!FLAGS.every((flag) => process.execArgv.includes(flag))) return runAgain(args)
-  const { bench } = await command.open()
+  const bench = limitedTo((await command.open()).bench, command)
+  if (typeof bench === 'string') return refuse(bench)
   print(`${bench.summary}\n${machineLine(thisMachine())}`)
   if (command.quick)
     print('Quick run: it only shows that the benchmark works. Do not quote its figures.')
   const compared = await compareAll(bench, command)
   const gauges = await gaugeAll(bench, command)
   return conclude(compared, gauges, command)
+}
+
+/** Returns only the gauge that `--only` names, or a sentence that describes its error. */
+function limitedTo(bench: BenchCase, { name, only }: Command): BenchCase | string {
+  if (only === undefined) return bench
+  const gauge: OpenGauge | undefined = bench.only?.open(only)
+  if (gauge !== undefined) return { ...bench, comparisons: [], gauges: [gauge] }
+  const names = bench.only?.names ?? []
+  return names.length === 0
+    ? `The benchmark "${name}" has no parts for --only`
+    : `--only must be one of: ${names.join(', ')}; but is "${only}"`
 }
 
 /** Reports an exception as SHORT, because nothing was measured. */
@@ -142,6 +162,7 @@ function parse(args: string[]): Command | string {
         seed: { type: 'string' },
         minutes: { type: 'string' },
         json: { type: 'string' },
+        only: { type: 'string' },
       },
     })
     return {
@@ -149,6 +170,7 @@ function parse(args: string[]): Command | string {
       open: caseNamed(positionals[0]),
       quick: values.quick,
       json: values.json,
+      only: values.only,
       rounds: positiveInteger('--rounds', values.rounds),
       seed: positiveInteger('--seed', values.seed),
       minutes: positiveInteger('--minutes', values.minutes),

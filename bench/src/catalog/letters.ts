@@ -7,7 +7,7 @@ export const GROUPS = 200
 const CUSTOMERS = 50_000
 const TENANTS = 500
 /** About one per second: an hour of them contains every group. */
-const APART_MS = 1_000
+export const APART_MS = 1_000
 const BODY_BYTES = 1_024
 
 /**
@@ -42,8 +42,11 @@ export function bodyOf(number: number): Buffer {
   )
 }
 
-export function letterOf(number: number, now: number): DrainedDeadLetter {
-  const group = groupOf(number)
+export function letterOf(
+  number: number,
+  now: number,
+  group: number = groupOf(number),
+): DrainedDeadLetter {
   const id = `m-${number}`
   const at = now + number * APART_MS
   return {
@@ -91,6 +94,18 @@ export function letterOf(number: number, now: number): DrainedDeadLetter {
     identity: 'stable',
   }
 }
+
+/** Returns dead letters that failed at about this time, of the group that a number has. */
+export const lettersAt = (
+  first: number,
+  count: number,
+  at: number,
+  group: (number: number) => number = groupOf,
+): readonly DrainedDeadLetter[] =>
+  Array.from({ length: count }, (_, place) => {
+    const number = first + place
+    return letterOf(number, at - number * APART_MS, group(number))
+  })
 
 export const signatureOf = (group: number): string => `1-${String(group).padStart(16, '0')}`
 export const messageOf = (group: number, number: number): string =>

@@ -7,17 +7,30 @@ import type { ConfirmChannel } from 'amqplib'
 import type { Candidate } from '../harness.ts'
 import { emptied, ownDatabase, undisturbed } from '../postgres/database.ts'
 import { brokerUrl, connection, ownQueue } from '../rabbitmq/broker.ts'
-import { letterOf, listed, SOURCE } from './letters.ts'
+import { APART_MS, letterOf, listed, SOURCE } from './letters.ts'
 
 const QUEUE = { durable: true, arguments: { 'x-queue-type': 'quorum' } }
 /** Two days ago, so that none is in the future. */
 const START = Date.now() - 172_800_000
 
-const lettersTo = (queue: string, count: number): readonly DrainedDeadLetter[] =>
+/** The time of the first failure of a dead letter, a bit earlier. */
+const startOf = (number: number) => START + number * APART_MS
+
+export const lettersTo = (queue: string, count: number): readonly DrainedDeadLetter[] =>
   Array.from({ length: count }, (_, number) => ({ ...letterOf(number, START), origin: queue }))
 
+/** A separate queue on the broker. */
+export interface Target {
+  readonly url: string
+  readonly queue: string
+  readonly channel: ConfirmChannel
+  empty(): Promise<unknown>
+  expect(count: number): Promise<void>
+  close(): Promise<void>
+}
+
 /** Opens a separate queue on the broker; it is emptied before each sample. */
-async function ownTarget() {
+export async function ownTarget(): Promise<Target> {
   const url = await brokerUrl()
   const link = await connection(url)
   const channel = await link.createConfirmChannel()
@@ -71,7 +84,14 @@ function published(channel: ConfirmChannel, queue: string, letter: DrainedDeadLe
   })
 }
 
-const TABLES = ['dead_letter', 'dead_letter_payload', 'replay_item', 'replay_run', 'replay_rate']
+/** Emptied before each sample. */
+export const TABLES: readonly string[] = [
+  'dead_letter',
+  'dead_letter_payload',
+  'replay_item',
+  'replay_run',
+  'replay_rate',
+]
 
 /** Runs an approved replay without a canary at full speed; there is no consumer. */
 export async function replayRun(name: string): Promise<Candidate> {
@@ -102,9 +122,15 @@ export async function replayRun(name: string): Promise<Candidate> {
   }
 }
 
-async function approvedRun(made: Catalog): Promise<void> {
+/** Plans and approves a run of the dead letters with these numbers. */
+export async function approvedRun(
+  made: Catalog,
+  first = 0,
+  end: number = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const before = end === Number.POSITIVE_INFINITY ? {} : { before: startOf(end) }
   const { id, hash } = await made.replays.plan({
-    selection: { query: { after: START, sources: [SOURCE] } },
+    selection: { query: { after: startOf(first), ...before, sources: [SOURCE] } },
     by: 'bench',
     ratePerSecond: 10_000,
     canary: [],
@@ -114,7 +140,7 @@ async function approvedRun(made: Catalog): Promise<void> {
   await made.replays.approve(id, { hash, by: 'another' })
 }
 
-async function publishedAll(replayer: Replayer, count: number): Promise<void> {
+export async function publishedAll(replayer: Replayer, count: number): Promise<void> {
   for (let done = 0; done < count; ) {
     const turn = await replayer.turn()
     if (turn === undefined || turn.failed > 0)
