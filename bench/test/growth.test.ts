@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { type Hour, hourGauge } from '../src/growth/hour-gauge.ts'
 import { plot } from '../src/growth/plot.ts'
 import { resultOf } from '../src/growth/result.ts'
 import { nameOf, type Series } from '../src/growth/subject.ts'
@@ -54,5 +55,46 @@ describe('the table of series', () => {
         expect([...sizes].sort((a, b) => a - b)).toEqual(sizes)
       }
     }
+  })
+})
+
+describe('the verdicts on an hour', () => {
+  /** One request per second. */
+  function hour(msAt: (second: number) => number, mbAt: (second: number) => number): Hour {
+    const seconds = Array.from({ length: 3_600 }, (_, second) => second)
+    const responses = seconds.map((at) => ({ name: 'page', dueMs: at * 1_000, ms: msAt(at) }))
+    const load = { responses, errors: [], memory: [seconds.map(mbAt)] }
+    const counts = { count: 10, sent: 100, lost: 0, twice: 0, runs: 3 }
+    return { ...counts, seconds: 3_600, roles: ['api'], load }
+  }
+  const kindsOf = (one: Hour) => hourGauge(one).verdicts.map(({ kind }) => kind)
+
+  it('are met when reads stay as fast and memory stays flat', () => {
+    const steady = hour(
+      () => 10,
+      (second) => 200 + Math.min(second, 300) / 10,
+    )
+    expect(kindsOf(steady)).toEqual(['met', 'met', 'met', 'met'])
+  })
+
+  it('compare only the first and the last five minutes', () => {
+    const slow = hour(
+      (second) => (second < 3_400 ? 10 : 25),
+      () => 200,
+    )
+    expect(kindsOf(slow)[0]).toBe('missed')
+    const bump = hour(
+      (second) => (second > 1_000 && second < 2_000 ? 90 : 10),
+      () => 200,
+    )
+    expect(kindsOf(bump)[0]).toBe('met')
+  })
+
+  it('find a leak and a lost message', () => {
+    const leak = hour(
+      () => 10,
+      (second) => 200 + second / 50,
+    )
+    expect(kindsOf({ ...leak, lost: 1 })).toEqual(['met', 'missed', 'missed', 'met'])
   })
 })
