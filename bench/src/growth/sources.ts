@@ -15,7 +15,11 @@ const REQUESTS = 15
 const QUICK_REQUESTS = 3
 const POLLS = 15
 const QUICK_POLLS = 5
-const MEMORY_SAMPLES = 10
+const IDLE_SAMPLES = 7
+/** Four rounds of ingest, and many more of replays. */
+const IDLE_MS = 2_000
+/** Linux counts steps of 10 ms, so a smaller figure is not known. It must be above zero for the fit. */
+const LEAST_CPU_MS = 5
 /** The server caches counts for a second. */
 const CACHED_MS = 1_050
 /** Two rounds of polls and more: the first results are stored, and connections are open. */
@@ -66,10 +70,10 @@ async function measured(broker: Broker, size: number, quick: boolean): Promise<C
       await sleep(SETTLE_MS)
       const overview = await requested(server, 'overview', requests)
       const list = await requested(server, 'sources', requests)
-      const memory = await memoryOf(server)
+      const { memory, idle } = await idleOf(server)
       await server.stop()
       const poll = await polled(broker, database.url, names, quick ? QUICK_POLLS : POLLS)
-      return { overview, list, memory, poll }
+      return { overview, list, memory, idle, poll }
     } finally {
       await server.stop()
     }
@@ -113,13 +117,18 @@ async function requested(server: Program, path: string, times: number): Promise<
   return all.slice(1)
 }
 
-async function memoryOf(server: Program): Promise<readonly number[]> {
-  const samples: number[] = []
-  for (let turn = 0; turn < MEMORY_SAMPLES; turn += 1) {
-    samples.push(server.memory())
-    await sleep(CACHED_MS)
+/** Returns the memory, and the processor time of a second, without requests. */
+async function idleOf(server: Program): Promise<{ memory: number[]; idle: number[] }> {
+  const memory: number[] = []
+  const idle: number[] = []
+  for (let turn = 0; turn < IDLE_SAMPLES; turn += 1) {
+    const before = { at: performance.now(), cpuMs: server.cpuMs() }
+    await sleep(IDLE_MS)
+    const used = server.cpuMs() - before.cpuMs
+    idle.push(Math.max(LEAST_CPU_MS, (used * 1_000) / (performance.now() - before.at)))
+    memory.push(server.memory())
   }
-  return samples
+  return { memory, idle }
 }
 
 /** Runs one step of the ingest of all sources concurrently, as the background job does. */

@@ -39,6 +39,7 @@ export const SERIES: readonly Series[] = [
   { subject: sources, name: 'overview', unit: 'ms', bound: LINEAR, shows: 'GET /api/v1/overview, counts not cached' },
   { subject: sources, name: 'list', unit: 'ms', bound: LINEAR, shows: 'GET /api/v1/sources, counts not cached' },
   { subject: sources, name: 'poll', unit: 'ms', bound: LINEAR, shows: 'one poll of all sources, without dead letters' },
+  { subject: sources, name: 'idle', unit: 'ms/s', bound: LINEAR, shows: 'processor time of a server with all roles in each second, without dead letters and requests' },
   { subject: sources, name: 'memory', unit: 'MB', bound: LINEAR, shows: 'resident memory of a server with all roles' },
   { subject: groups, name: 'ingest', unit: 'ms', bound: LEVEL, shows: 'ingest of 100 dead letters of existing groups' },
   { subject: groups, name: 'page', unit: 'ms', bound: LINEAR, shows: 'first page of groups: all groups are read and sorted' },

@@ -17,6 +17,8 @@ export interface Program {
   readonly url: string
   /** Returns the resident memory in MB, as Linux counts it. */
   memory(): number
+  /** Returns the processor time in ms, as Linux counts it in steps of 10 ms. */
+  cpuMs(): number
   /** Stops the process. A second call waits for the same end. */
   stop(): Promise<void>
 }
@@ -36,6 +38,7 @@ export async function startServer(roles: string, config: object): Promise<Progra
   return {
     url,
     memory: () => memoryOf(child.pid),
+    cpuMs: () => cpuMsOf(child.pid),
     stop() {
       stopped ??= stop(child, folder)
       return stopped
@@ -71,6 +74,17 @@ async function ready(child: ChildProcess, url: string, folder: string): Promise<
 function memoryOf(pid: number | undefined): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1_024
+}
+
+/** A clock tick of Linux. */
+const TICK_OF_CPU_MS = 10
+/** User and system time, counted from the first field after the name of the program. */
+const CPU_FIELDS = [11, 12]
+
+function cpuMsOf(pid: number | undefined): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
+  return CPU_FIELDS.reduce((sum, field) => sum + Number(fields[field]), 0) * TICK_OF_CPU_MS
 }
 
 export interface Producer {
