@@ -140,7 +140,7 @@ export async function approvedRun(
   await made.replays.approve(id, { hash, by: 'another' })
 }
 
-export async function publishedAll(replayer: Replayer, count: number): Promise<void> {
+async function publishedAll(replayer: Replayer, count: number): Promise<void> {
   for (let done = 0; done < count; ) {
     const turn = await replayer.turn()
     if (turn === undefined || turn.failed > 0)

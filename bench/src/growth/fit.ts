@@ -25,6 +25,8 @@ export interface Fit {
 const MATTERS = 1 / 2
 /** 5 %: below it, what remains after the constant part is noise, and its logarithm is arbitrary. */
 const LEAST_REMAINDER = 0.05
+/** Smaller constants are rounding errors. */
+const NEGLIGIBLE = 1e-9
 /** With two sizes, a constant part and an exponent cannot be separated. */
 const LEAST_FOR_CONSTANT = 3
 /** 0.05 to 4: a logarithm looks like 0.1 to 0.3 over three decades, and nothing here is worse than n^3. */
@@ -51,7 +53,10 @@ const growing = ({ factor, exponent }: Model, size: number) => factor * size ** 
  * than n.
  */
 export function fitGrowth(points: readonly Point[]): Fit {
-  if (points.length < 2 || !points.every(({ x, y }) => x > 0 && y > 0 && Number.isFinite(y))) {
+  if (
+    new Set(points.map(({ x }) => x)).size < 2 ||
+    !points.every(({ x, y }) => x > 0 && y > 0 && Number.isFinite(y))
+  ) {
     throw new RangeError('Growth needs two sizes or more, with costs above zero')
   }
   if (points.length < LEAST_FOR_CONSTANT) return overSizes(points, 0)
@@ -96,15 +101,16 @@ function withExponent(points: readonly Point[], exponent: number): Model {
   const one = sum(rows.map((row) => row.one))
   const power = sum(rows.map((row) => row.power))
   const divisor = ones * powers - both * both
-  const constant = divisor === 0 ? -1 : (one * powers - power * both) / divisor
-  const factor = divisor === 0 ? -1 : (power * ones - one * both) / divisor
+  const constant = (one * powers - power * both) / divisor
+  const factor = (power * ones - one * both) / divisor
   const scaled = (c: number, f: number) => ({
     constant: c,
     factor: f / largest ** exponent,
     exponent,
   })
   if (factor < 0) return scaled(one / ones, 0)
-  return constant < 0 ? scaled(0, power / powers) : scaled(constant, factor)
+  const isNegligible = constant < NEGLIGIBLE * Math.min(...points.map(({ y }) => y))
+  return isNegligible ? scaled(0, power / powers) : scaled(constant, factor)
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

@@ -59,7 +59,7 @@ async function filledTo(world: World, size: number): Promise<void> {
     const source = Math.floor(first / GROUPS_PER_SOURCE)
     const end = Math.min(size, first + FILL_BATCH, (source + 1) * GROUPS_PER_SOURCE)
     const letters = lettersAt(first, end - first, Date.now(), (number) => number)
-    await added(world.made, source, letters)
+    await added(world.made, sourceOf(source), letters)
     first = end
   }
   world.groups = size
@@ -74,15 +74,18 @@ async function ingested(world: World, start: number): Promise<void> {
   const groupOf = (number: number) => firstGroup + ((start + number) % inSource)
   const letters = lettersAt(world.next, BATCH, Date.now(), groupOf)
   world.next += BATCH
-  await added(world.made, source, letters)
+  await added(world.made, sourceOf(source), letters)
 }
 
-async function added(
+const sourceOf = (number: number) => `orders-${number}`
+
+/** Ingests dead letters that the catalog does not have. */
+export async function added(
   made: Catalog,
-  source: number,
+  source: string,
   letters: ReturnType<typeof lettersAt>,
 ): Promise<void> {
-  const result = await made.ingest(listed(letters), { name: `orders-${source}`, batch: FILL_BATCH })
+  const result = await made.ingest(listed(letters), { name: source, batch: FILL_BATCH })
   if (result.added !== letters.length)
     throw new Error(`The ingest added ${result.added} of ${letters.length} dead letters.`)
 }
