@@ -14,7 +14,7 @@ export type GaugeVerdict =
       readonly limit: Limit
       readonly figure: Estimate
     }
-  | { readonly kind: 'noisy'; readonly limit: Limit; readonly why: string }
+  | { readonly kind: 'noisy' | 'unmeasured'; readonly limit: Limit; readonly why: string }
 
 export interface Gauge {
   /** Name in the verdict line: `rabbitmq.latency`. */

@@ -85,7 +85,8 @@ export function gaugeLines({ name, verdicts }: Gauge): string[] {
 }
 
 function gaugeFigure(verdict: GaugeVerdict): string {
-  if (verdict.kind === 'noisy') return `noisy: ${verdict.why}`
+  if ('why' in verdict)
+    return `${verdict.kind === 'noisy' ? 'noisy' : 'not measured'}: ${verdict.why}`
   const { figure, limit, kind } = verdict
   const doubt = kind === 'undecided' ? ' undecided: a longer run is needed' : ''
   // Differences may be negative, and a hyphen would look like a sign.

@@ -38,6 +38,15 @@ describe('the text of a series', () => {
     ])
   })
 
+  it('keeps the sizes before an error, and has no verdict', () => {
+    const result = resultOf(series, offset.sized.slice(0, 3), '300: no connection')
+    expect(seriesText(result)).toContain('NOT MEASURED at all sizes')
+    const gauge = { name: 'growth.queues', summary: '', details: '', verdicts: [result.verdict] }
+    expect(gaugeLines(gauge)).toEqual([
+      'SHORT growth.queues:start.exponent not measured: 300: no connection <1.1',
+    ])
+  })
+
   it('has a plot inside its frame', () => {
     const places = [...plot(offset).matchAll(/c[xy]="([^"]+)"/g)].map(([, at]) => Number(at))
     expect(places).toHaveLength(2 * 4 * SIZES.length)

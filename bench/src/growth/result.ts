@@ -17,9 +17,23 @@ export interface Result {
   readonly verdict: GaugeVerdict
 }
 
-export function resultOf(series: Series, sized: readonly Sized[]): Result {
+/** Judges a series, or only fits it if an error ended its measurement early. */
+export function resultOf(series: Series, sized: readonly Sized[], failure?: string): Result {
   const fit = fitGrowth(mediansOf(sized))
   const exponent = exponentOf(sized, seededRandom(BOOTSTRAP_SEED))
-  const limit: Limit = { name: `${series.name}.exponent`, unit: '', below: series.bound }
-  return { series, sized, fit, exponent, verdict: judgeGrowth(limit, exponent) }
+  const judged = judgeGrowth(limitOf(series), exponent)
+  const verdict = failure === undefined ? judged : unmeasured(series, failure)
+  return { series, sized, fit, exponent, verdict }
 }
+
+export const unmeasured = (series: Series, why: string): GaugeVerdict => ({
+  kind: 'unmeasured',
+  limit: limitOf(series),
+  why,
+})
+
+const limitOf = ({ name, bound }: Series): Limit => ({
+  name: `${name}.exponent`,
+  unit: '',
+  below: bound,
+})

@@ -1,10 +1,17 @@
 // One series as a table.
 import { aligned } from '../report.ts'
+import type { GaugeVerdict } from '../gauge.ts'
 import { mediansOf } from './fit.ts'
 import { nameOf } from './subject.ts'
 import type { Result } from './result.ts'
 
-const WORDS = { met: 'within its bound', missed: 'ABOVE its bound', undecided: 'no verdict: noisy' }
+const WORDS: Readonly<Record<GaugeVerdict['kind'], string>> = {
+  met: 'within its bound',
+  missed: 'ABOVE its bound',
+  undecided: 'no verdict: noisy',
+  noisy: 'no verdict: noisy',
+  unmeasured: 'NOT MEASURED at all sizes',
+}
 
 /** Below it, the cost is not proportional to the size, and its share for each means nothing. */
 const PROPORTIONAL = 1
@@ -24,7 +31,6 @@ export function seriesText({ series, sized, fit, exponent, verdict }: Result): s
       before === undefined ? '' : `${(x / before.x).toFixed(1)} x`,
     ]
   })
-  const { kind } = verdict
   const interval = `${exponent.median.toFixed(2)} [${exponent.low.toFixed(2)} to ${exponent.high.toFixed(2)}]`
   return [
     `${nameOf(series)}: ${shows}`,
@@ -32,7 +38,7 @@ export function seriesText({ series, sized, fit, exponent, verdict }: Result): s
       [subject.of, unit, ...(isProportional ? [`${unit} each`] : []), 'cost', 'size'],
       ...rows,
     ]),
-    `exponent ${interval}, bound ${bound}: ${kind === 'noisy' ? kind : WORDS[kind]}`,
+    `exponent ${interval}, bound ${bound}: ${WORDS[verdict.kind]}`,
     `constant part ${digits(fit.constant)} ${unit}, ${fittedOn(fit.sizes)}`,
   ].join('\n')
 }
