@@ -7,7 +7,7 @@ import { digits } from './text.ts'
 const WIDTH = 640
 const HEIGHT = 420
 const LEFT = 70
-const RIGHT = 20
+const RIGHT = 40
 const TOP = 50
 const BOTTOM = 50
 /** Points of the fitted curve, enough to look smooth. */
@@ -40,6 +40,7 @@ export function plot({ series, sized, fit, exponent, verdict }: Result): string 
     text(WIDTH / 2, 24, escaped(title), 'middle'),
     text(WIDTH / 2, HEIGHT - 12, escaped(subject.of), 'middle'),
     text(8, TOP - 14, escaped(unit), 'start'),
+    text(WIDTH - RIGHT, TOP - 10, 'line: fit, dashed: bound', 'end'),
     ...lines(axes),
     ...points.map(({ x }) => text(across(axes, x), HEIGHT - BOTTOM + 18, digits(x), 'middle')),
     ...dots,

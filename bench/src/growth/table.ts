@@ -21,10 +21,10 @@ const SUBJECTS = {
   inFlight: { name: 'in-flight', of: 'messages in flight', sizes: [1, 10, 30, 100, 300, 1_000, 3_000, 10_000], quickSizes: [1, 10, 100, 1_000], rounds: 7, quickRounds: 3, open: async () => (await import('./in-flight.ts')).openInFlight() },
   sources: { name: 'sources', of: 'sources of the server', sizes: [1, 3, 10, 30, 100, 300, 1_000], quickSizes: [1, 10, 50], rounds: 1, quickRounds: 1, open: async (o) => (await import('./sources.ts')).openSources(o) },
   groups: { name: 'groups', of: 'groups', sizes: [1, 10, 100, 1_000, 3_000, 10_000, 30_000, 100_000], quickSizes: [1, 10, 100, 1_000], rounds: 1, quickRounds: 1, open: async (o) => (await import('./groups.ts')).openGroups(o) },
-  newGroups: { name: 'new-groups', of: 'new groups of one source', sizes: [500, 1_000, 2_000, 4_000, 8_000], quickSizes: [500, 1_000, 2_000], rounds: 3, quickRounds: 1, open: async () => (await import('./new-groups.ts')).openNewGroups() },
+  newGroups: { name: 'new-groups', of: 'new groups of one source', sizes: [500, 1_000, 2_000, 4_000, 8_000], quickSizes: [500, 1_000, 2_000], rounds: 3, quickRounds: 3, open: async () => (await import('./new-groups.ts')).openNewGroups() },
   letters: { name: 'letters', of: 'dead letters', sizes: [10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000], quickSizes: [10_000, 20_000, 50_000], rounds: 1, quickRounds: 1, open: async (o) => (await import('./letters.ts')).openLetters(o) },
   runs: { name: 'runs', of: 'replay runs at the same time', sizes: [1, 2, 5, 10, 20, 50], quickSizes: [1, 3, 10], rounds: 5, quickRounds: 3, open: async (o) => (await import('./runs.ts')).openRuns(o) },
-  roles: { name: 'roles', of: 'processes of the server', sizes: [1, 4], quickSizes: [1, 4], rounds: 4, quickRounds: 2, open: async (o) => (await import('./roles.ts')).openRoles(o) },
+  roles: { name: 'roles', of: 'processes of the server', sizes: [1, 4], quickSizes: [1, 4], rounds: 4, quickRounds: 3, open: async (o) => (await import('./roles.ts')).openRoles(o) },
 } satisfies Record<string, Subject>
 
 const { consumers, inFlight, sources, groups, newGroups, letters, runs, roles } = SUBJECTS
