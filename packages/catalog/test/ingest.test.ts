@@ -2,7 +2,7 @@ import { MemoryBroker, memorySource, send, deadLetterQueue } from '@redrive/memo
 import { encodeHeaders, FIRST_CYCLE } from '@redrive/core'
 import { Pool } from 'pg'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { catalog } from '../src/index.ts'
+import { catalog, type IngestOptions } from '../src/index.ts'
 import { dead, ListSource, migrated, NOW, refusal, rows } from './rig.ts'
 
 const pool = await migrated('redrive_catalog_ingest')
@@ -60,6 +60,20 @@ async function slowly() {
   })
   return catalog({ pool: other })
 }
+
+test('a poll of a known source writes nothing, and changed options are stored', async () => {
+  const source = new ListSource([])
+  const poll = (options: IngestOptions = {}) => made.ingest(source, options)
+  const stored = async () =>
+    (await rows(pool, 'select xmin::text, handler, retention from redrive_catalog.source'))[0]
+  await poll({ retention: '3d', handler: 'bill' })
+  const first = await stored()
+  await poll({ retention: '3d', handler: 'bill' })
+  await poll()
+  expect(await stored()).toEqual(first)
+  await poll({ handler: 'ship' })
+  expect(await stored()).toMatchObject({ handler: 'ship', retention: first?.['retention'] })
+})
 
 describe('ingest', () => {
   test('stores everything in batches, counts it by group and time, and releases it', async () => {

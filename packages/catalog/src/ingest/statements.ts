@@ -1,3 +1,14 @@
+/** What the ingest needs to know of a source `s`. */
+const KNOWN = `s.id, s.ingest_stopped_at is not null as is_stopped, coalesce((select 'lz4' = any(enumvals) from pg_settings
+    where name = 'default_toast_compression'), false) as has_lz4`
+
+/** Returns the source if the options change nothing of it. So a poll without dead letters writes nothing. */
+export const UNCHANGED_SOURCE: string = `
+select ${KNOWN} from redrive_catalog.source s
+  where s.name = $1 and s.handler is not distinct from coalesce($2, s.handler)
+    and s.retention = coalesce($3::float8 * interval '1 millisecond', s.retention)
+    and s.open_retention = coalesce($4::float8 * interval '1 millisecond', s.open_retention)`
+
 /** Registers a source. Options that are not set keep their stored value. */
 export const REGISTER_SOURCE: string = `
 insert into redrive_catalog.source as s (name, handler, retention, open_retention)
@@ -6,8 +17,7 @@ insert into redrive_catalog.source as s (name, handler, retention, open_retentio
   on conflict (name) do update set handler = coalesce($2, s.handler),
     retention = coalesce($3::float8 * interval '1 millisecond', s.retention),
     open_retention = coalesce($5::float8 * interval '1 millisecond', s.open_retention)
-  returning id, ingest_stopped_at is not null as is_stopped, coalesce((select 'lz4' = any(enumvals) from pg_settings
-    where name = 'default_toast_compression'), false) as has_lz4`
+  returning ${KNOWN}`
 
 /** Starts a transaction that stores a batch. `begin` sends it, so it needs no round trip. */
 export const beginIngest = (sourceId: number): string =>

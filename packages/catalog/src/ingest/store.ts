@@ -21,6 +21,7 @@ import { COUNT_MISMATCHES } from '../replay/outcome/statements.ts'
 import {
   beginIngest,
   REGISTER_SOURCE,
+  UNCHANGED_SOURCE,
   USE_LZ4,
   SEE_UNDATED,
   KNOWN_DEAD_LETTERS,
@@ -29,12 +30,17 @@ import {
 export async function registerSource(pool: Pool, options: ResolvedIngest): Promise<KnownSource> {
   const { retentionMs, openRetentionMs, handler } = options
   const name = storable(options.source, NAME_MAX)
-  const values = [
-    ...[name, storableOrNull(handler, NAME_MAX)],
-    ...[retentionMs ?? null, RETENTION_MS, openRetentionMs ?? null, OPEN_RETENTION_MS],
-  ]
-  const { rows } = await query<SourceRow>(pool, REGISTER_SOURCE, values)
-  const [row] = rows
+  const named = [name, storableOrNull(handler, NAME_MAX)]
+  const [retention, open] = [retentionMs ?? null, openRetentionMs ?? null]
+  const unchanged = await query<SourceRow>(pool, UNCHANGED_SOURCE, [...named, retention, open])
+  const row =
+    unchanged.rows[0] ??
+    (
+      await query<SourceRow>(pool, REGISTER_SOURCE, [
+        ...named,
+        ...[retention, RETENTION_MS, open, OPEN_RETENTION_MS],
+      ])
+    ).rows[0]
   const id = row?.id ?? 0
   const settings = [beginIngest(id), ...(row?.has_lz4 === true ? [USE_LZ4] : [])].join('; ')
   return { id, name, settings, isStopped: row?.is_stopped ?? false }
