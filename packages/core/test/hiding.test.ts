@@ -34,6 +34,19 @@ describe('detectors hide', () => {
       'the transfer was sent to account [hidden: IBAN].',
     ],
     ['NO9386011117947', '[hidden: IBAN]'], // the shortest
+    ['Authorization: Bearer  abcdef123456', 'Authorization: Bearer [hidden: token]'],
+    [
+      'jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0 without a signature',
+      'jwt [hidden: token] without a signature',
+    ],
+    ['no user bob@4711.example.com', 'no user [hidden: e-mail]'],
+    ['s3://app:s3cret@files.internal/a', 's3://app:[hidden: password]@files.internal/a'],
+    ['order no.4111111111111111', 'order no.[hidden: card number]'],
+    ['password = hunter2', 'password = [hidden: secret]'],
+    ...['apikey', 'api-key', 'api_key', 'accesskey', 'access-key', 'access_key'].map((name) => [
+      `${name}=abc1`,
+      `${name}=[hidden: secret]`,
+    ]),
     [
       'a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- b',
       'a [hidden: private key] b',

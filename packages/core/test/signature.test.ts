@@ -28,6 +28,16 @@ describe('the signature', () => {
     expect(signatureOf(input)).toBe('3-7fe9352cb09ecead')
   })
 
+  test.each(['', 'Error', 'error', 'Exception', 'object', 'string'])(
+    'keeps the words of the message for the type %j, which says nothing',
+    (type) => {
+      const bare = { ...input, type, code: undefined, stack: undefined }
+      expect(signatureParts({ ...bare, message: 'the order was not sent' }).message).toBe(
+        'the order was not sent',
+      )
+    },
+  )
+
   test('shows its parts', () => {
     expect(signatureParts(input)).toEqual({
       version: 3,
